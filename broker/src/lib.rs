@@ -1,0 +1,1 @@
+//! Ottla, as a library.

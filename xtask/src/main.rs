@@ -1,0 +1,2 @@
+//! The one command of the repository.
+fn main() {}
