@@ -1,1 +1,4 @@
 //! See the crate's description.
+
+pub mod batch;
+pub mod compression;

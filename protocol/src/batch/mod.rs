@@ -1,0 +1,14 @@
+//! Record batches of message format 2: the unit that producers send, logs store and consumers read.
+//!
+//! Source: Kafka's protocol guide, "Record Batch"; KIP-98. Everything here reads foreign bytes: it
+//! never panics and never reserves memory by a declared count or length.
+
+mod error;
+mod header;
+
+pub use error::BatchError;
+pub use header::{
+    ATTR_CODEC, ATTR_CONTROL, ATTR_DELETE_HORIZON, ATTR_LOG_APPEND_TIME, ATTR_TRANSACTIONAL,
+    BatchHeader, Batches, HEADER_LEN, LOG_OVERHEAD, TimestampType, at, crc_of, crc_ok,
+    sequence_add, set_log_append_time, stamp,
+};
