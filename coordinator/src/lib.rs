@@ -1,1 +1,5 @@
-//! See the crate's description.
+//! Groups, share partitions and their rules, as pure state machines: inputs and `now` in, answers
+//! and effects out. No clock, no randomness, no I/O; the same inputs give the same outputs.
+
+pub mod group;
+pub mod types;

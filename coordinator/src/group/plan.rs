@@ -1,0 +1,258 @@
+//! What a group coordinator answers: plans, effects, timers and errors.
+
+use crate::types::{TopicPartition, TopicPartitions, Ts, Uuid};
+
+use super::records::GroupRecord;
+
+/// The outcome of one call, before anything has changed.
+///
+/// The broker appends `records` as one batch, calls `GroupCoordinator::apply` for each of them in
+/// order, then `GroupCoordinator::set_timers(&plan.timers)`, then carries out `effects`, and sends
+/// `response` last. When the append fails nothing has changed and the plan is dropped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use = "a plan changes nothing until its records are appended and applied"]
+pub struct Plan<R> {
+    /// What to answer.
+    pub response: R,
+    /// To be appended in one batch, in this order. May be empty.
+    pub records: Vec<GroupRecord>,
+    /// To be carried out after the records were applied, in this order.
+    pub effects: Vec<GroupEffect>,
+    /// Volatile deadlines that the call moved.
+    pub timers: Vec<GroupTimer>,
+}
+
+impl<R> Plan<R> {
+    /// A plan that only answers.
+    pub fn answer(response: R) -> Self {
+        Self {
+            response,
+            records: Vec::new(),
+            effects: Vec::new(),
+            timers: Vec::new(),
+        }
+    }
+}
+
+/// Work for another machine, that follows from a committed plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GroupEffect {
+    /// Initialise share-partition state at the share coordinator, then report the partitions that
+    /// it was done for through `GroupCoordinator::state_initialized`.
+    InitializeState {
+        /// The group.
+        group_id: String,
+        /// The state epoch to initialise with.
+        state_epoch: i32,
+        /// The share partitions.
+        partitions: Vec<InitializePartition>,
+    },
+    /// Delete share-partition state at the share coordinator, then call
+    /// `GroupCoordinator::state_deleted` with `then`.
+    DeleteState {
+        /// The group.
+        group_id: String,
+        /// The share partitions.
+        partitions: Vec<TopicPartition>,
+        /// What follows the deletion.
+        then: AfterDelete,
+    },
+}
+
+/// One share partition to initialise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InitializePartition {
+    /// The topic and partition.
+    pub partition: TopicPartition,
+    /// Where it starts; -1 = by `share.auto.offset.reset` when it is first loaded.
+    pub start_offset: i64,
+}
+
+/// What follows a [`GroupEffect::DeleteState`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AfterDelete {
+    /// Nothing: the topics no longer exist and the group has forgotten them.
+    Nothing,
+    /// The group forgets these topics.
+    ForgetTopics(Vec<Uuid>),
+    /// The group itself goes, if it is still empty.
+    DeleteGroup,
+}
+
+/// A volatile deadline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GroupTimer {
+    /// The member is removed when no heartbeat came before `at`.
+    Session {
+        /// The group.
+        group_id: String,
+        /// The member.
+        member_id: String,
+        /// First instant at which the session has expired.
+        at: Ts,
+    },
+    /// Initialising the group's share partitions may be asked for again from `at` on.
+    InitializeRetry {
+        /// The group.
+        group_id: String,
+        /// First instant of the next try.
+        at: Ts,
+    },
+}
+
+/// What the group configs say about one share group, already clamped to the broker's ranges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShareGroupConfig {
+    /// `share.session.timeout.ms`.
+    pub session_timeout_ms: i32,
+    /// `share.heartbeat.interval.ms`.
+    pub heartbeat_interval_ms: i32,
+    /// `share.assignment.interval.ms`: least time between two assignments. 0 = assign in the very
+    /// heartbeat that changes something, new partitions included.
+    pub assignment_interval_ms: i32,
+    /// `group.share.max.size`: most members of a group.
+    pub max_size: i32,
+    /// `group.share.initialize.retry.interval.ms`.
+    pub initialize_retry_interval_ms: i32,
+}
+
+impl Default for ShareGroupConfig {
+    /// Kafka 4.4.0's defaults.
+    fn default() -> Self {
+        Self {
+            session_timeout_ms: 45_000,
+            heartbeat_interval_ms: 5_000,
+            assignment_interval_ms: 1_000,
+            max_size: 200,
+            initialize_retry_interval_ms: 30_000,
+        }
+    }
+}
+
+/// Where a coordinator looks up group configs.
+pub trait ShareGroupConfigs {
+    /// The config in force for `group_id`.
+    fn share(&self, group_id: &str) -> ShareGroupConfig;
+}
+
+impl ShareGroupConfigs for ShareGroupConfig {
+    fn share(&self, _group_id: &str) -> ShareGroupConfig {
+        *self
+    }
+}
+
+/// A `ShareGroupHeartbeat` request.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct ShareHeartbeatRequest {
+    /// The group.
+    pub group_id: String,
+    /// Chosen by the member, at most 36 characters.
+    pub member_id: String,
+    /// 0 joins, -1 leaves, else the member's epoch.
+    pub member_epoch: i32,
+    /// `None` = unchanged.
+    pub rack_id: Option<String>,
+    /// `None` = unchanged.
+    pub subscribed_topic_names: Option<Vec<String>>,
+    /// Of the request's header; empty when the client sent none.
+    pub client_id: String,
+    /// Of the connection, as Kafka writes it: `/127.0.0.1`.
+    pub client_host: String,
+}
+
+/// A successful `ShareGroupHeartbeat` response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShareHeartbeatResponse {
+    /// The member.
+    pub member_id: String,
+    /// The member's epoch from now on; -1 when it left.
+    pub member_epoch: i32,
+    /// 0 when it left.
+    pub heartbeat_interval_ms: i32,
+    /// `None` = unchanged.
+    pub assignment: Option<Vec<TopicPartitions>>,
+}
+
+/// Why a call was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{kind:?}: {}", message.as_deref().unwrap_or("(no message)"))]
+pub struct GroupError {
+    /// Which of Kafka's error codes.
+    pub kind: GroupErrorKind,
+    /// The text that goes to the client; `None` = null.
+    pub message: Option<String>,
+}
+
+/// Kafka's error codes that a group coordinator answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupErrorKind {
+    /// `UNKNOWN_TOPIC_OR_PARTITION` (3).
+    UnknownTopicOrPartition,
+    /// `INVALID_GROUP_ID` (24).
+    InvalidGroupId,
+    /// `UNKNOWN_MEMBER_ID` (25).
+    UnknownMemberId,
+    /// `INVALID_REQUEST` (42).
+    InvalidRequest,
+    /// `NON_EMPTY_GROUP` (68).
+    NonEmptyGroup,
+    /// `GROUP_ID_NOT_FOUND` (69).
+    GroupIdNotFound,
+    /// `GROUP_MAX_SIZE_REACHED` (81).
+    GroupMaxSizeReached,
+    /// `FENCED_MEMBER_EPOCH` (110).
+    FencedMemberEpoch,
+}
+
+impl GroupError {
+    /// An error with a text.
+    pub fn new(kind: GroupErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: Some(message.into()),
+        }
+    }
+
+    /// An error whose text is null.
+    pub fn bare(kind: GroupErrorKind) -> Self {
+        Self {
+            kind,
+            message: None,
+        }
+    }
+}
+
+/// The protocol that a group belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GroupType {
+    /// `JoinGroup` and `SyncGroup`.
+    Classic,
+    /// KIP-848.
+    Consumer,
+    /// KIP-932.
+    Share,
+    /// KIP-1071.
+    Streams,
+}
+
+impl GroupType {
+    /// Kafka's name in `ListGroups`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Classic => "classic",
+            Self::Consumer => "consumer",
+            Self::Share => "share",
+            Self::Streams => "streams",
+        }
+    }
+
+    /// The `ProtocolType` of `ListGroups`; empty for a classic group that has none.
+    pub fn protocol_type(self) -> &'static str {
+        match self {
+            Self::Classic => "",
+            Self::Consumer => "consumer",
+            Self::Share => "share",
+            Self::Streams => "streams",
+        }
+    }
+}
