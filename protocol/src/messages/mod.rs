@@ -1,0 +1,34 @@
+//! Every request and response that we can read and write, as plain structs.
+//!
+//! Most are `kafka-protocol`'s (Kafka 4.1) under its own names. Where Kafka 4.4 has versions that it
+//! lacks, a module of ours with the same name takes the place of its module.
+
+mod codec;
+
+pub mod api_versions_request;
+pub mod api_versions_response;
+pub mod delete_groups_request;
+pub mod delete_groups_response;
+pub mod describe_share_group_offsets_request;
+pub mod describe_share_group_offsets_response;
+pub mod list_offsets_request;
+pub mod list_offsets_response;
+pub mod share_acknowledge_request;
+pub mod share_acknowledge_response;
+pub mod share_fetch_request;
+pub mod share_fetch_response;
+
+pub use kafka_protocol::messages::*;
+
+pub use self::api_versions_request::ApiVersionsRequest;
+pub use self::api_versions_response::ApiVersionsResponse;
+pub use self::delete_groups_request::DeleteGroupsRequest;
+pub use self::delete_groups_response::DeleteGroupsResponse;
+pub use self::describe_share_group_offsets_request::DescribeShareGroupOffsetsRequest;
+pub use self::describe_share_group_offsets_response::DescribeShareGroupOffsetsResponse;
+pub use self::list_offsets_request::ListOffsetsRequest;
+pub use self::list_offsets_response::ListOffsetsResponse;
+pub use self::share_acknowledge_request::ShareAcknowledgeRequest;
+pub use self::share_acknowledge_response::ShareAcknowledgeResponse;
+pub use self::share_fetch_request::ShareFetchRequest;
+pub use self::share_fetch_response::ShareFetchResponse;
