@@ -24,9 +24,9 @@ pub enum Malformed {
     /// More tagged fields in one struct than Kafka accepts.
     #[error("{0} tagged fields are more than a struct may hold")]
     Tags(usize),
-    /// A known tagged field whose size is not that of its content.
-    #[error("tagged field {0} does not have the size that it declares")]
-    TagSize(u32),
+    /// A known tagged field that this version lacks, or whose size is not that of its content.
+    #[error("tagged field {0} is not of this version or not of the size that it declares")]
+    Tag(u32),
     /// Bytes left over behind the last field.
     #[error("{0} bytes are left behind the last field")]
     Trailing(usize),
