@@ -2,4 +2,7 @@
 //! and effects out. No clock, no randomness, no I/O; the same inputs give the same outputs.
 
 pub mod group;
+pub mod share;
+pub mod sync;
 pub mod types;
+pub mod wait;

@@ -1,6 +1,13 @@
 //! Share groups' records (KIP-932): which are available, who holds which, and what is persisted.
 
+mod acknowledge;
+mod acquire;
 mod batches;
+pub mod cell;
+mod in_flight;
+mod locks;
+pub mod partition;
+mod persist;
 pub mod session;
 pub mod state;
 pub mod types;
