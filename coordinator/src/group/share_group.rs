@@ -1,0 +1,359 @@
+//! The state of one share group, as its records give it.
+//!
+//! Records may come in any order that compaction leaves: a member's assignment can precede its
+//! metadata, so each kind of record has its own map, and a member is who has a type 10.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::plan::GroupError;
+use super::plan::GroupErrorKind::{FencedMemberEpoch, UnknownMemberId};
+use super::records::{
+    GroupRecord, NamedTopicPartitions, ShareCurrentMemberValue, ShareGroupValue, ShareMemberValue,
+    ShareStatePartitionsValue, ShareTargetMetadataValue,
+};
+use crate::types::{TopicPartition, TopicPartitions, Ts, Uuid};
+
+/// The epoch of a group that has never had a member.
+const FIRST_EPOCH: i32 = 1;
+
+/// What a person sees of a share group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ShareGroupState {
+    /// It has no members.
+    Empty,
+    /// It has members.
+    Stable,
+    /// It does not exist.
+    Dead,
+}
+
+impl ShareGroupState {
+    /// Kafka's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Empty => "Empty",
+            Self::Stable => "Stable",
+            Self::Dead => "Dead",
+        }
+    }
+}
+
+/// Some partitions of a topic that have share-partition state, or are about to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct StateTopic {
+    pub(super) name: String,
+    pub(super) partitions: BTreeSet<i32>,
+}
+
+pub(super) type StateTopics = BTreeMap<Uuid, StateTopic>;
+
+/// Record 15, in a form to look things up in.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub(super) struct StatePartitions {
+    pub(super) initializing: StateTopics,
+    pub(super) initialized: StateTopics,
+    pub(super) deleting: BTreeMap<Uuid, String>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct ShareGroup {
+    pub(super) id: String,
+    pub(super) value: ShareGroupValue,
+    pub(super) target: ShareTargetMetadataValue,
+    pub(super) members: BTreeMap<String, ShareMemberValue>,
+    pub(super) targets: BTreeMap<String, Vec<TopicPartitions>>,
+    pub(super) currents: BTreeMap<String, ShareCurrentMemberValue>,
+    pub(super) state: StatePartitions,
+    /// How many members subscribe to each topic name.
+    pub(super) subscriptions: BTreeMap<String, usize>,
+    /// Whether a subscribed partition has state but is in no member's target assignment.
+    pub(super) unassigned: bool,
+    /// Volatile: when each member's session ends.
+    pub(super) sessions: BTreeMap<String, Ts>,
+    /// Volatile: not before this instant may initialising be asked for again.
+    pub(super) initialize_retry_at: Ts,
+}
+
+impl ShareGroup {
+    pub(super) fn new(id: &str) -> Self {
+        let epoch = FIRST_EPOCH;
+        Self {
+            id: id.to_owned(),
+            value: ShareGroupValue {
+                epoch,
+                ..ShareGroupValue::default()
+            },
+            target: ShareTargetMetadataValue {
+                assignment_epoch: epoch,
+                assignment_timestamp: 0,
+            },
+            members: BTreeMap::new(),
+            targets: BTreeMap::new(),
+            currents: BTreeMap::new(),
+            state: StatePartitions::default(),
+            subscriptions: BTreeMap::new(),
+            unassigned: false,
+            sessions: BTreeMap::new(),
+            initialize_retry_at: 0,
+        }
+    }
+
+    pub(super) fn state(&self) -> ShareGroupState {
+        if self.members.is_empty() {
+            ShareGroupState::Empty
+        } else {
+            ShareGroupState::Stable
+        }
+    }
+
+    /// Whether the next assignment is still to be computed.
+    pub(super) fn assignment_is_due(&self) -> bool {
+        self.value.epoch > self.target.assignment_epoch
+    }
+
+    pub(super) fn member(&self, member_id: &str) -> Result<&ShareMemberValue, GroupError> {
+        self.members.get(member_id).ok_or_else(|| {
+            let text = format!("Member {member_id} is not a member of group {}.", self.id);
+            GroupError::new(UnknownMemberId, text)
+        })
+    }
+
+    /// The epoch that a heartbeat brought: the member's own, or the one before it, whose answer may
+    /// have been lost.
+    pub(super) fn check_epoch(&self, member_id: &str, received: i32) -> Result<(), GroupError> {
+        let (known, previous) = self.currents.get(member_id).map_or((0, 0), |current| {
+            (current.member_epoch, current.previous_member_epoch)
+        });
+        if received > known {
+            let text = format!(
+                "The share group member has a greater member epoch ({received}) than the one \
+                 known by the group coordinator ({known}). The member must abandon all its \
+                 partitions and rejoin."
+            );
+            return Err(GroupError::new(FencedMemberEpoch, text));
+        }
+        if received < known && received != previous {
+            let text = format!(
+                "The share group member has a smaller member epoch ({received}) than the one \
+                 known by the group coordinator ({known}), and it does not match the previous \
+                 member epoch ({previous}). The member must abandon all its partitions and rejoin."
+            );
+            return Err(GroupError::new(FencedMemberEpoch, text));
+        }
+        Ok(())
+    }
+
+    /// Takes in a record of this group. Tombstones of types 11, 12 and 15 are the coordinator's to
+    /// judge: together they end the group.
+    pub(super) fn apply(&mut self, record: &GroupRecord) {
+        match record {
+            GroupRecord::ShareMember {
+                member_id, value, ..
+            } => {
+                self.set_member(member_id, value.clone());
+            }
+            GroupRecord::ShareGroup { value, .. } => {
+                self.value = value.clone().unwrap_or_default();
+            }
+            GroupRecord::ShareTargetMetadata { value, .. } => {
+                self.target = value.unwrap_or_default();
+            }
+            GroupRecord::ShareTargetMember {
+                member_id, value, ..
+            } => {
+                put(&mut self.targets, member_id, value.as_deref().map(normal));
+            }
+            GroupRecord::ShareCurrentMember {
+                member_id, value, ..
+            } => {
+                let value = value.clone().map(|mut value| {
+                    value.assigned_partitions = normal(&value.assigned_partitions);
+                    value
+                });
+                put(&mut self.currents, member_id, value);
+            }
+            GroupRecord::ShareStatePartitions { value, .. } => {
+                self.state = value
+                    .as_ref()
+                    .map(StatePartitions::load)
+                    .unwrap_or_default();
+            }
+        }
+    }
+
+    /// Forgets everything that no record holds.
+    pub(super) fn forget_volatile(&mut self) {
+        self.sessions.clear();
+        self.initialize_retry_at = 0;
+    }
+
+    fn set_member(&mut self, member_id: &str, value: Option<ShareMemberValue>) {
+        let is_gone = value.is_none();
+        for name in value.iter().flat_map(|value| &value.subscribed_topic_names) {
+            *self.subscriptions.entry(name.clone()).or_default() += 1;
+        }
+        let old = match value {
+            Some(value) => self.members.insert(member_id.to_owned(), value),
+            None => self.members.remove(member_id),
+        };
+        for name in old.iter().flat_map(|old| &old.subscribed_topic_names) {
+            if let Some(count) = self.subscriptions.get_mut(name) {
+                *count -= 1;
+                if *count == 0 {
+                    self.subscriptions.remove(name);
+                }
+            }
+        }
+        if is_gone {
+            self.sessions.remove(member_id);
+        }
+    }
+
+    /// Recomputes [`ShareGroup::unassigned`]: for after types 12 and 15, and after a replay. A
+    /// changed subscription needs none, it raises the epoch by itself.
+    pub(super) fn note_unassigned(&mut self) {
+        let mut assigned: BTreeSet<TopicPartition> = BTreeSet::new();
+        for topic in self.targets.values().flatten() {
+            let topic_id = topic.topic_id;
+            let of_topic = topic.partitions.iter();
+            assigned.extend(of_topic.map(|&partition| TopicPartition {
+                topic_id,
+                partition,
+            }));
+        }
+        self.unassigned = self.state.initialized.iter().any(|(&topic_id, topic)| {
+            let is_assigned = |&partition: &i32| {
+                assigned.contains(&TopicPartition {
+                    topic_id,
+                    partition,
+                })
+            };
+            self.subscriptions.contains_key(&topic.name)
+                && !topic.partitions.iter().all(is_assigned)
+        });
+    }
+}
+
+fn put<V>(map: &mut BTreeMap<String, V>, key: &str, value: Option<V>) {
+    match value {
+        Some(value) => map.insert(key.to_owned(), value),
+        None => map.remove(key),
+    };
+}
+
+/// Topics ascending, partitions ascending, no empty topic: Kafka writes hash order and empty ones.
+fn normal(topics: &[TopicPartitions]) -> Vec<TopicPartitions> {
+    let mut topics: Vec<_> = topics
+        .iter()
+        .filter(|topic| !topic.partitions.is_empty())
+        .cloned()
+        .collect();
+    topics.sort_unstable();
+    for topic in &mut topics {
+        topic.partitions.sort_unstable();
+    }
+    topics
+}
+
+impl StatePartitions {
+    fn load(value: &ShareStatePartitionsValue) -> Self {
+        let topics = |named: &[NamedTopicPartitions]| -> StateTopics {
+            let topic = |topic: &NamedTopicPartitions| {
+                let partitions = topic.partitions.iter().copied().collect();
+                (
+                    topic.topic_id,
+                    StateTopic {
+                        name: topic.topic_name.clone(),
+                        partitions,
+                    },
+                )
+            };
+            named.iter().map(topic).collect()
+        };
+        Self {
+            initializing: topics(&value.initializing_topics),
+            initialized: topics(&value.initialized_topics),
+            deleting: value.deleting_topics.iter().cloned().collect(),
+        }
+    }
+
+    pub(super) fn record(&self, group_id: &str) -> GroupRecord {
+        let value = ShareStatePartitionsValue {
+            initializing_topics: named(&self.initializing),
+            initialized_topics: named(&self.initialized),
+            deleting_topics: self
+                .deleting
+                .iter()
+                .map(|(&id, name)| (id, name.clone()))
+                .collect(),
+        };
+        GroupRecord::ShareStatePartitions {
+            group_id: group_id.to_owned(),
+            value: Some(value),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.initializing.is_empty() && self.initialized.is_empty() && self.deleting.is_empty()
+    }
+
+    /// Every partition that has state, or is about to, of the topics that `wanted` accepts.
+    pub(super) fn partitions(&self, wanted: impl Fn(&Uuid) -> bool) -> Vec<TopicPartition> {
+        let mut all = BTreeSet::new();
+        for (&topic_id, topic) in self.initializing.iter().chain(&self.initialized) {
+            if wanted(&topic_id) {
+                let of_topic = topic.partitions.iter();
+                all.extend(of_topic.map(|&partition| TopicPartition {
+                    topic_id,
+                    partition,
+                }));
+            }
+        }
+        all.into_iter().collect()
+    }
+
+    /// Moves a partition from initialising to initialised. False when it is in neither.
+    pub(super) fn initialized_one(&mut self, partition: TopicPartition) -> bool {
+        let TopicPartition {
+            topic_id,
+            partition,
+        } = partition;
+        let Some(topic) = self.initializing.get_mut(&topic_id) else {
+            let initialized = self.initialized.get(&topic_id);
+            return initialized.is_some_and(|topic| topic.partitions.contains(&partition));
+        };
+        if !topic.partitions.remove(&partition) {
+            let initialized = self.initialized.get(&topic_id);
+            return initialized.is_some_and(|topic| topic.partitions.contains(&partition));
+        }
+        add(&mut self.initialized, topic_id, &topic.name, partition);
+        if topic.partitions.is_empty() {
+            self.initializing.remove(&topic_id);
+        }
+        true
+    }
+
+    /// Takes a topic from the lists of partitions with state; its name, if it was there.
+    pub(super) fn take(&mut self, topic_id: &Uuid) -> Option<String> {
+        let initializing = self.initializing.remove(topic_id);
+        let initialized = self.initialized.remove(topic_id);
+        initialized.or(initializing).map(|topic| topic.name)
+    }
+}
+
+pub(super) fn named(topics: &StateTopics) -> Vec<NamedTopicPartitions> {
+    let topic = |(&topic_id, topic): (&Uuid, &StateTopic)| NamedTopicPartitions {
+        topic_id,
+        topic_name: topic.name.clone(),
+        partitions: topic.partitions.iter().copied().collect(),
+    };
+    topics.iter().map(topic).collect()
+}
+
+pub(super) fn add(topics: &mut StateTopics, topic_id: Uuid, name: &str, partition: i32) {
+    let topic = topics.entry(topic_id).or_insert_with(|| StateTopic {
+        name: name.to_owned(),
+        partitions: BTreeSet::new(),
+    });
+    topic.partitions.insert(partition);
+}
