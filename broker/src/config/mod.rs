@@ -13,7 +13,6 @@
 pub mod alter;
 mod bounds;
 mod broker;
-mod client_metrics;
 mod configs;
 pub mod describe;
 pub mod docs;
