@@ -42,8 +42,19 @@ impl SharePartition {
         self.expire(now, limits);
         check_form(batches, is_renew_ack, limits)?;
         let member_slot = self.locks.member(member);
+        let mut taken = None;
         for batch in batches {
+            if taken == Some(batch.first) && batch.first >= self.window.start() {
+                return Err(AckError::InvalidRecordState(Some(OFFSET_NOT_ACQUIRED)));
+            }
             self.check_held(batch, member_slot)?;
+            // The form allows the next batch to begin where this one ends. A renewed record would
+            // still be acquired then, any other would not.
+            taken = batch
+                .types
+                .last()
+                .filter(|&&kind| kind != RENEW)
+                .map(|_| batch.last);
         }
         let mut changes = Changes::default();
         for batch in batches {
