@@ -233,7 +233,7 @@ fn field<const N: usize>(b: &[u8; HEADER_LEN], at: usize) -> [u8; N] {
     out
 }
 
-fn put<const N: usize>(b: &mut [u8], at: usize, value: [u8; N]) {
+pub(super) fn put<const N: usize>(b: &mut [u8], at: usize, value: [u8; N]) {
     if let Some(place) = b.get_mut(at..at + N) {
         place.copy_from_slice(&value);
     }

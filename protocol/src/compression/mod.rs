@@ -156,6 +156,14 @@ impl<'a> Decoder<'a> {
         }
         Ok(filled)
     }
+
+    /// The error of data that gives more than `limit` bytes.
+    pub(crate) fn over(&self, limit: usize) -> CompressionError {
+        CompressionError::TooLarge {
+            codec: self.codec,
+            limit,
+        }
+    }
 }
 
 impl Read for Decoder<'_> {

@@ -44,7 +44,12 @@ proptest! {
         for codec in CODECS {
             let packed = compress(codec, None, &data).unwrap();
             let cut = at.index(packed.len());
-            if !(cut == 0 && codec == Compression::Zstd) && !(cut == 16 && codec == Compression::Snappy) {
+            let nothing = match codec {
+                Compression::Zstd => Some(0),
+                Compression::Snappy => Some(16),
+                _ => None,
+            };
+            if nothing != Some(cut) {
                 prop_assert!(decompress(codec, &packed[..cut], 1 << 20).is_err(), "{}", codec);
             }
             let mut damaged = packed;
