@@ -6,11 +6,19 @@
 //! collection within Kafka's limits, and the decoded message within a budget of 1 MiB plus eight times
 //! the frame. The walk allocates nothing, and skips records by their length.
 
+mod any;
+mod sample;
 mod shape;
 mod table;
 mod walk;
 
+#[cfg(test)]
+mod tests;
+
 use bytes::{Buf, Bytes};
+
+pub use self::any::{ParseError, decode_any, parse_frame};
+pub use self::sample::{LengthField, Sample, Variety, sample, versions};
 
 use self::shape::Field;
 use crate::messages::{ConsumerProtocolAssignment, ConsumerProtocolSubscription};
@@ -87,6 +95,11 @@ pub fn check(key: i16, version: i16, body: &[u8]) -> Result<(), DecodeError> {
         0 => Ok(()),
         rest => Err(malformed(end, Malformed::Trailing(rest))),
     }
+}
+
+/// The memory, in bytes, that decoding a body of this length may take on top of it.
+pub const fn memory_budget(length: usize) -> usize {
+    walk::budget(length)
 }
 
 /// Decodes the metadata that a consumer sends in `JoinGroup` (protocol type "consumer").
