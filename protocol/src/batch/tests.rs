@@ -70,6 +70,7 @@ fn assert_same(batch: &[u8], records_given: &[Given], base_offset: i64) {
         assert_eq!(read.headers.len(), given.headers.len());
         assert!(
             read.headers
+                .iter()
                 .eq(given.headers.iter().map(|(k, v)| (&k[..], v.as_deref())))
         );
     }
