@@ -1,4 +1,4 @@
-//! What config requests change: IncrementalAlterConfigs (KIP-339), AlterConfigs, the configs of CreateTopics.
+//! What config requests change: `IncrementalAlterConfigs` (KIP-339), `AlterConfigs`, the configs of `CreateTopics`.
 //!
 //! Pure: a request becomes either the changes to log and apply, or a refusal with Kafka's code and text.
 
@@ -17,7 +17,7 @@ mod metrics;
 mod topics;
 
 pub(super) use brokers::own_id;
-pub(super) use topics::check_name;
+pub use topics::check_name;
 
 /// What has configs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -119,7 +119,7 @@ impl OpKind {
     }
 }
 
-/// One operation of IncrementalAlterConfigs.
+/// One operation of `IncrementalAlterConfigs`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AlterOp {
     /// The config.
@@ -165,8 +165,8 @@ pub struct World<'a> {
     pub topic_exists: &'a dyn Fn(&str) -> bool,
     /// Whether eligible leader replicas are on (feature `eligible.leader.replicas.version` at least 1).
     pub elr: bool,
-    /// The loggers that BROKER_LOGGER knows; `root` always.
-    pub loggers: &'a [&'a str],
+    /// The loggers that `BROKER_LOGGER` knows, each with its level: `("root", "INFO")` and more.
+    pub loggers: &'a [(&'a str, &'a str)],
 }
 
 impl std::fmt::Debug for World<'_> {
@@ -178,9 +178,9 @@ impl std::fmt::Debug for World<'_> {
 }
 
 impl Configs {
-    /// What IncrementalAlterConfigs does to one resource; with `validate_only`, drop the result.
+    /// What `IncrementalAlterConfigs` does to one resource; with `validate_only`, drop the result.
     ///
-    /// A BROKER_LOGGER's changes carry its levels, for the logging system; they are not to be stored.
+    /// A `BROKER_LOGGER`'s changes carry its levels, for the logging system; they are not to be stored.
     pub fn incremental_alter(
         &self,
         world: &World<'_>,
@@ -204,7 +204,7 @@ impl Configs {
         self.finish(world, resource, name, ops)
     }
 
-    /// What AlterConfigs does to one resource: what is not named goes back to its default.
+    /// What `AlterConfigs` does to one resource: what is not named goes back to its default.
     pub fn replace(
         &self,
         world: &World<'_>,

@@ -249,19 +249,15 @@ impl Configs {
         self.broker_text(id, key)?.parse().ok()
     }
 
-    /// The values of a broker config on broker `id`, strongest first: what DescribeConfigs calls its synonyms.
-    pub(super) fn broker_synonyms(&self, id: i32, key: &str, factor: i64) -> Vec<Synonym> {
+    /// The values of a broker config on broker `id`, strongest first: what `DescribeConfigs` calls its synonyms.
+    pub(super) fn broker_synonyms(&self, id: i32, key: &str) -> Vec<Synonym> {
         let mut found = Vec::new();
         let mut push = |value: Option<&str>, source| {
             if let Some(value) = value {
-                let value = if factor == 1 {
-                    value.to_owned()
-                } else {
-                    scaled(value, factor)
-                };
+                let value = Some(value.to_owned());
                 found.push(Synonym {
                     name: key.to_owned(),
-                    value: Some(value),
+                    value,
                     source,
                 });
             }

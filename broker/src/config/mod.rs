@@ -32,7 +32,9 @@ mod table_topic;
 mod topic;
 pub mod value;
 
-pub use alter::{AlterOp, ConfigChange, OpKind, Refusal, ResourceType, World};
+pub use alter::{
+    AlterOp, ConfigChange, OpKind, Refusal, ResourceType, World, check_name as check_topic_name,
+};
 pub use broker::{
     BrokerConfig, ClassicGroupBounds, ConsumerGroupBounds, LogDefaults, NetworkConfig,
     OffsetsConfig, ReplicationConfig, ShareGroupBounds, ShareStateConfig, StreamsGroupBounds,

@@ -328,7 +328,16 @@ impl StaticConfig {
         let mut protocols = self
             .text(id, "listener.security.protocol.map")
             .unwrap_or_default();
-        let own = self.listeners.get(&id).map(|setting| setting.value.clone());
+        // A flag beats what a file says about one broker.
+        let flag = self
+            .settings
+            .get("listeners")
+            .is_some_and(|s| s.origin == Origin::Flag);
+        let own = self
+            .listeners
+            .get(&id)
+            .filter(|s| !flag || s.origin == Origin::Flag);
+        let own = own.map(|setting| setting.value.clone());
         let key = if own.is_some() {
             format!("ottla.listeners.{id}")
         } else {
@@ -444,6 +453,19 @@ impl StaticConfig {
             None => self.default_of(id, key),
         }
     }
+}
+
+/// Whether something reads this key.
+pub(super) fn is_known(key: &str) -> bool {
+    let patterns = [
+        "ottla.override.",
+        "ottla.listeners.",
+        "ottla.group.default.",
+    ];
+    table::find(Scope::Broker, key).is_some()
+        || feature_of(key).is_some()
+        || patterns.iter().any(|prefix| key.starts_with(prefix))
+        || unknown::warning(key, &Origin::Set).is_none()
 }
 
 fn profile_of(given: &Settings) -> Result<Profile, ConfigError> {

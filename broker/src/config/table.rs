@@ -1,12 +1,12 @@
 //! The one configuration table: every Kafka 4.4.0 broker, topic, group and client-metrics config, and ours.
 //!
-//! Parsing, AlterConfigs checks, DescribeConfigs and `docs/configuration.md` all come from these rows.
+//! Parsing, `AlterConfigs` checks, `DescribeConfigs` and `docs/configuration.md` all come from these rows.
 //! The rows themselves are in `table_broker.rs`, `table_topic.rs`, `table_group.rs` and `table_ottla.rs`;
 //! what the more important Kafka keys mean is in `table_docs.rs`.
 
 use super::{table_broker, table_docs, table_group, table_ottla, table_topic};
 
-/// The type of a config, as DescribeConfigs reports it (KIP-569).
+/// The type of a config, as `DescribeConfigs` reports it (KIP-569).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
     /// `true` or `false`.
@@ -45,7 +45,7 @@ impl Type {
         }
     }
 
-    /// The number in a DescribeConfigs response.
+    /// The number in a `DescribeConfigs` response.
     pub fn wire(self) -> i8 {
         match self {
             Self::Boolean => 1,
@@ -157,7 +157,7 @@ pub struct ConfigDef {
     pub mode: Mode,
     /// The broker configs that it inherits from, strongest first, each with the factor to this config's unit.
     pub synonyms: &'static [(&'static str, i64)],
-    /// Not shown by DescribeConfigs.
+    /// Not shown by `DescribeConfigs`.
     pub internal: bool,
     /// Kafka does not start without it. Ottla does.
     pub required: bool,
@@ -186,7 +186,7 @@ impl ConfigDef {
         }
     }
 
-    /// Not shown by DescribeConfigs.
+    /// Not shown by `DescribeConfigs`.
     pub(super) const fn internal(mut self) -> Self {
         self.internal = true;
         self

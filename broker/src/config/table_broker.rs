@@ -1,4 +1,4 @@
-//! The broker configs of Apache Kafka 4.4.0, sorted by name; as its ConfigDef has them.
+//! The broker configs of Apache Kafka 4.4.0, sorted by name; as its `ConfigDef` has them.
 
 use super::table::Mode::{ClusterWide, PerBroker, ReadOnly};
 use super::table::Type::{Boolean, Class, Double, Int, List, Long, Password, Short, String};

@@ -1,4 +1,4 @@
-//! The group configs of Apache Kafka 4.4.0, sorted by name; as its ConfigDef has them.
+//! The group configs of Apache Kafka 4.4.0, sorted by name; as its `ConfigDef` has them.
 
 use super::table::Type::{Boolean, Int, List, Long, String};
 use super::table::Valid::{Any, DlqTopic, Min, OffsetReset, OneOf};

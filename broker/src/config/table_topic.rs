@@ -1,4 +1,4 @@
-//! The topic configs of Apache Kafka 4.4.0, sorted by name; as its ConfigDef has them.
+//! The topic configs of Apache Kafka 4.4.0, sorted by name; as its `ConfigDef` has them.
 
 use super::table::Type::{Boolean, Double, Int, List, Long, String};
 use super::table::Valid::{Any, Between, EachOf, GzipLevel, Min, OneOf, Ratio, ThrottledReplicas};

@@ -12,10 +12,9 @@ pub(super) fn alter(
 ) -> Result<Vec<ConfigChange>, Refusal> {
     own_id(world, name)?;
     for AlterOp { key, kind, value } in ops {
-        let known = || match key.as_str() {
-            "root" => Ok(()),
-            _ if world.loggers.contains(&key.as_str()) => Ok(()),
-            _ => Err(Refusal::config(format!("Logger {key} does not exist!"))),
+        let known = || {
+            let found = world.loggers.iter().find(|(name, _)| name == key);
+            found.ok_or_else(|| Refusal::config(format!("Logger {key} does not exist!")))
         };
         match kind {
             OpKind::Set => {

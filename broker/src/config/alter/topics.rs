@@ -7,7 +7,7 @@ use crate::config::Configs;
 use crate::config::configs::Own;
 
 /// Kafka's rules for the name of a topic, with its texts.
-pub(in crate::config) fn check_name(name: &str) -> Result<(), Refusal> {
+pub fn check_name(name: &str) -> Result<(), Refusal> {
     let problem = match name {
         "" => "the empty string is not allowed".to_owned(),
         "." | ".." => format!("'{name}' is not allowed"),
