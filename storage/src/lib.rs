@@ -1,1 +1,46 @@
-//! See the crate's description.
+//! The log of Ottla: append-only partitions of record batches in Kafka's on-disk format, on a disk
+//! or in memory.
+//!
+//! Blocking, without a runtime and without a clock: `now` is an argument. See [`Store`] and [`Log`].
+
+mod append;
+mod checkpoint;
+mod config;
+mod env;
+mod epochs;
+mod error;
+mod faults;
+mod file;
+#[doc(hidden)]
+pub mod flush;
+mod flusher;
+mod index;
+mod log;
+mod mapping;
+mod meta;
+mod producer;
+#[doc(hidden)]
+pub mod publish;
+mod read;
+mod recovery;
+mod segment;
+mod snapshot;
+mod store;
+mod sync;
+mod sys;
+mod times;
+mod trim;
+mod txn_index;
+mod view;
+
+pub use append::{AppendInfo, AppendOptions};
+pub use config::{LogConfig, StoreOptions};
+pub use error::{AppendError, OpenError, ReadError, StorageError};
+pub use faults::Faults;
+pub use log::{Listener, Log};
+pub use producer::{Origin, ProducerView};
+pub use publish::Bounds;
+pub use read::{Bound, ReadSlice};
+pub use store::Store;
+pub use times::TimedOffset;
+pub use txn_index::AbortedTxn;

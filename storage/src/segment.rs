@@ -1,0 +1,558 @@
+//! One segment of a log: its file, its mapping, its indexes.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use bytes::Bytes;
+use ottla_protocol::batch::BatchHeader;
+
+use crate::env::{Env, PAGE, lock};
+use crate::error::StorageError;
+use crate::file::{File, replace_file};
+use crate::index::{Entries, OffsetEntry, TimeEntry, stored_offsets, stored_times};
+use crate::mapping::Mapping;
+use crate::publish::{ByteStore, Watermark};
+use crate::sync::Arc as KernelArc;
+use crate::txn_index::Aborted;
+use crate::view::{View, Walk};
+
+const RESERVE_MIN: u64 = 64 << 10;
+const RESERVE_MAX: u64 = 64 << 20;
+/// The files of one segment.
+const SUFFIXES: [&str; 5] = ["log", "index", "timeindex", "txnindex", "snapshot"];
+const MAP_MIN: u64 = 1 << 20;
+
+/// The directory of a log, which is renamed when the log is deleted. `None` in memory.
+#[derive(Debug)]
+pub(crate) struct LogDir(RwLock<Option<PathBuf>>);
+
+impl LogDir {
+    pub(crate) fn new(path: Option<PathBuf>) -> Self {
+        Self(RwLock::new(path))
+    }
+
+    pub(crate) fn path(&self) -> Option<PathBuf> {
+        self.0
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    pub(crate) fn moved(&self, path: PathBuf) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(path);
+    }
+}
+
+/// `<base>.<suffix>` in `dir`.
+pub(crate) fn segment_path(dir: &Path, base: i64, suffix: &str) -> PathBuf {
+    dir.join(format!("{base:020}.{suffix}"))
+}
+
+/// The newest timestamp of a segment and the last offset of the first batch that has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Newest {
+    pub(crate) timestamp: i64,
+    pub(crate) offset: i64,
+}
+
+/// The indexes of a segment and what else is known of its batches.
+#[derive(Debug, Clone)]
+pub(crate) struct Meta {
+    pub(crate) offsets: Entries<OffsetEntry>,
+    pub(crate) times: Entries<TimeEntry>,
+    pub(crate) newest: Option<Newest>,
+    /// Largest timestamp of the first batch: what `segment.ms` counts from.
+    pub(crate) first_timestamp: Option<i64>,
+    bytes_since_entry: u64,
+}
+
+impl Meta {
+    pub(crate) const fn new() -> Self {
+        Self {
+            offsets: Entries::new(),
+            times: Entries::new(),
+            newest: None,
+            first_timestamp: None,
+            bytes_since_entry: 0,
+        }
+    }
+
+    /// Takes note of the batch at `position`, in the order of the log.
+    pub(crate) fn add(&mut self, base: i64, position: u64, header: &BatchHeader, interval: u32) {
+        if position == 0 {
+            self.first_timestamp = Some(header.max_timestamp);
+        }
+        if header.max_timestamp > self.newest.map_or(-1, |newest| newest.timestamp) {
+            self.newest = Some(Newest {
+                timestamp: header.max_timestamp,
+                offset: header.last_offset(),
+            });
+        }
+        if self.bytes_since_entry > u64::from(interval) {
+            self.offsets.push(OffsetEntry {
+                relative: (header.last_offset() - base) as u32,
+                position: position as u32,
+            });
+            self.note_newest(base);
+            self.bytes_since_entry = 0;
+        }
+        self.bytes_since_entry += header.size() as u64;
+    }
+
+    /// Goes on where index files end: `since_entry` bytes of batches came after the last entry.
+    pub(crate) fn resume(&mut self, since_entry: u64, first_timestamp: i64) {
+        self.bytes_since_entry = since_entry;
+        self.first_timestamp = Some(first_timestamp);
+    }
+
+    /// Adds the time entry of the newest record so far, unless it is there.
+    pub(crate) fn note_newest(&mut self, base: i64) {
+        if let Some(newest) = self.newest
+            && self
+                .times
+                .last()
+                .is_none_or(|last| last.timestamp < newest.timestamp)
+        {
+            self.times.push(TimeEntry {
+                timestamp: newest.timestamp,
+                relative: (newest.offset - base) as u32,
+            });
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Handles {
+    file: Option<Arc<File>>,
+    mapping: Option<Arc<Mapping>>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    pub(crate) base: i64,
+    size: KernelArc<Watermark>,
+    env: Arc<Env>,
+    dir: Arc<LogDir>,
+    handles: Mutex<Handles>,
+    /// `None` for a sealed segment whose index files have not been needed yet.
+    meta: RwLock<Option<Meta>>,
+    aborted: RwLock<Vec<Aborted>>,
+    sealed: AtomicBool,
+    /// When the segment was made, and last written, in milliseconds since the epoch.
+    pub(crate) created: i64,
+    modified: AtomicI64,
+    /// Bytes taken from the memory pool, or reserved on the disk.
+    reserved: AtomicU64,
+    used: AtomicBool,
+}
+
+/// What recovery knows of a segment.
+#[derive(Debug)]
+pub(crate) struct Recovered {
+    pub(crate) base: i64,
+    pub(crate) size: u64,
+    pub(crate) file: Option<File>,
+    pub(crate) meta: Option<Meta>,
+    pub(crate) aborted: Vec<Aborted>,
+    pub(crate) sealed: bool,
+    pub(crate) modified: i64,
+}
+
+impl Segment {
+    /// A segment as recovery found it.
+    pub(crate) fn recovered(env: &Arc<Env>, dir: &Arc<LogDir>, found: Recovered) -> Self {
+        Self {
+            base: found.base,
+            size: KernelArc::new(Watermark::new(found.size)),
+            env: Arc::clone(env),
+            dir: Arc::clone(dir),
+            handles: Mutex::new(Handles {
+                file: found.file.map(Arc::new),
+                mapping: None,
+            }),
+            meta: RwLock::new(found.meta),
+            aborted: RwLock::new(found.aborted),
+            sealed: AtomicBool::new(found.sealed),
+            created: found.modified,
+            modified: AtomicI64::new(found.modified),
+            reserved: AtomicU64::new(0),
+            used: AtomicBool::new(false),
+        }
+    }
+
+    /// A new, empty segment.
+    pub(crate) fn create(
+        env: &Arc<Env>,
+        dir: &Arc<LogDir>,
+        base: i64,
+        now: i64,
+    ) -> io::Result<Self> {
+        let path = dir.path().map(|dir| segment_path(&dir, base, "log"));
+        // A memory file is made by the first append: a topic that is never used costs none.
+        let file = match &path {
+            Some(path) => Some(env.create_file(Some(path))?),
+            None => None,
+        };
+        let found = Recovered {
+            base,
+            size: 0,
+            file,
+            meta: Some(Meta::new()),
+            aborted: Vec::new(),
+            sealed: false,
+            modified: now,
+        };
+        Ok(Self::recovered(env, dir, found))
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.size.get()
+    }
+
+    pub(crate) fn modified(&self) -> i64 {
+        self.modified.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_sealed(&self) -> bool {
+        self.sealed.load(Ordering::Acquire)
+    }
+
+    fn path(&self, suffix: &str) -> Option<PathBuf> {
+        self.dir
+            .path()
+            .map(|dir| segment_path(&dir, self.base, suffix))
+    }
+
+    /// The open file, opened now if need be.
+    pub(crate) fn file(&self) -> io::Result<Arc<File>> {
+        self.file_of(&mut lock(&self.handles))
+    }
+
+    fn file_of(&self, handles: &mut Handles) -> io::Result<Arc<File>> {
+        if let Some(file) = &handles.file {
+            return Ok(Arc::clone(file));
+        }
+        let file = Arc::new(match self.path("log") {
+            Some(path) => self.env.open_file(&path)?,
+            None => self.env.create_file(None)?,
+        });
+        handles.file = Some(Arc::clone(&file));
+        Ok(file)
+    }
+
+    /// A way to read what is published by now.
+    pub(crate) fn view(&self) -> io::Result<View> {
+        let size = self.size.get();
+        self.used.store(true, Ordering::Relaxed);
+        let mut handles = lock(&self.handles);
+        if let Some(mapping) = &handles.mapping
+            && mapping.len() as u64 >= size
+        {
+            return Ok(View::Mapped(Arc::clone(mapping)));
+        }
+        let file = self.file_of(&mut handles)?;
+        let sealed = self.is_sealed();
+        if size > 0 && self.env.may_map(sealed) {
+            let len = if sealed {
+                size
+            } else {
+                size.saturating_mul(2).next_power_of_two().max(MAP_MIN)
+            };
+            let published = KernelArc::clone(&self.size);
+            // Out of mappings or address space: reading by copy still works.
+            if let Ok(mapping) = Mapping::new(file.inner(), len as usize, published) {
+                let mapping = Arc::new(mapping);
+                if handles.mapping.is_none() {
+                    self.env.mappings.fetch_add(1, Ordering::Relaxed);
+                }
+                handles.mapping = Some(Arc::clone(&mapping));
+                if sealed && file.is_durable() {
+                    handles.file = None;
+                }
+                return Ok(View::Mapped(mapping));
+            }
+        }
+        Ok(View::Copied(file, size))
+    }
+
+    /// Lets go of what can be had again, if nobody used it since the last call.
+    pub(crate) fn sweep(&self) {
+        if self.used.swap(false, Ordering::Relaxed) {
+            return;
+        }
+        let sealed_on_disk = self.is_sealed() && self.dir.path().is_some();
+        let mut handles = lock(&self.handles);
+        if handles.file.is_some() || sealed_on_disk {
+            if handles.mapping.take().is_some() {
+                self.env.mappings.fetch_sub(1, Ordering::Relaxed);
+            }
+            if sealed_on_disk {
+                handles.file = None;
+            }
+        }
+        drop(handles);
+        if sealed_on_disk {
+            *self.meta_mut() = None;
+        }
+    }
+
+    fn meta_ref(&self) -> RwLockReadGuard<'_, Option<Meta>> {
+        self.meta.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn meta_mut(&self) -> RwLockWriteGuard<'_, Option<Meta>> {
+        self.meta.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks something up in the indexes, loading them first if need be.
+    pub(crate) fn with_meta<R>(&self, look: impl FnOnce(&Meta) -> R) -> io::Result<R> {
+        if let Some(meta) = &*self.meta_ref() {
+            return Ok(look(meta));
+        }
+        self.used.store(true, Ordering::Relaxed);
+        let meta = self.load_meta()?;
+        let result = look(&meta);
+        *self.meta_mut() = Some(meta);
+        Ok(result)
+    }
+
+    /// Takes note of a batch that was just written. Writer only.
+    pub(crate) fn add(&self, position: u64, header: &BatchHeader, interval: u32, now: i64) {
+        self.modified.store(now, Ordering::Relaxed);
+        if let Some(meta) = &mut *self.meta_mut() {
+            meta.add(self.base, position, header, interval);
+        }
+    }
+
+    pub(crate) fn add_aborted(&self, aborted: Aborted) {
+        self.aborted
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(aborted);
+    }
+
+    pub(crate) fn aborted(&self) -> RwLockReadGuard<'_, Vec<Aborted>> {
+        self.aborted.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn load_meta(&self) -> io::Result<Meta> {
+        if let Some(dir) = self.dir.path()
+            && let Some(meta) = stored_meta(&dir, self.base, self.len())?
+        {
+            return Ok(meta);
+        }
+        tracing::warn!(
+            base = self.base,
+            "a segment's index is missing or damaged, rebuilding it"
+        );
+        self.rebuild_meta()
+    }
+
+    fn rebuild_meta(&self) -> io::Result<Meta> {
+        let size = self.len();
+        let view = self.view()?;
+        let mut meta = Meta::new();
+        let mut walk = Walk::new(&view, 0, size);
+        while let Some((position, header)) = walk.next()? {
+            meta.add(self.base, position, &header, 4096);
+        }
+        meta.note_newest(self.base);
+        if let Some(dir) = self.dir.path() {
+            store_meta(&dir, self.base, &meta)?;
+        }
+        Ok(meta)
+    }
+
+    /// Writes the index files as they are now, with the final time entry.
+    pub(crate) fn store_indexes(&self) -> io::Result<()> {
+        let Some(dir) = self.dir.path() else {
+            return Ok(());
+        };
+        let meta = self.meta_ref().clone();
+        if let Some(mut meta) = meta {
+            meta.note_newest(self.base);
+            store_meta(&dir, self.base, &meta)?;
+        }
+        crate::txn_index::store(&segment_path(&dir, self.base, "txnindex"), &self.aborted())
+    }
+
+    /// The segment is complete. Writer only.
+    pub(crate) fn seal(&self) {
+        if let Some(meta) = &mut *self.meta_mut() {
+            meta.note_newest(self.base);
+        }
+        self.sealed.store(true, Ordering::Release);
+        self.give_back_reserve();
+    }
+
+    /// Gives back disk blocks beyond the end.
+    pub(crate) fn give_back_reserve(&self) {
+        if self.dir.path().is_some()
+            && self.reserved.swap(0, Ordering::Relaxed) > 0
+            && let Ok(file) = self.file()
+        {
+            let _ = file.set_len(self.len());
+        }
+    }
+
+    /// Closes a durable sealed file once it is synced; reads open it again.
+    pub(crate) fn close_file(&self) {
+        if self.is_sealed() && self.dir.path().is_some() {
+            lock(&self.handles).file = None;
+        }
+    }
+
+    /// Syncs the index files of a sealed segment.
+    pub(crate) fn sync_index_files(&self) -> io::Result<()> {
+        for suffix in ["index", "timeindex", "txnindex"] {
+            let Some(path) = self.path(suffix) else { break };
+            match std::fs::File::open(path) {
+                Ok(file) => file.sync_data()?,
+                // Removed by retention meanwhile, or never written.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the segment's files `delay` milliseconds from `now`; they are renamed at once.
+    /// Whoever reads the segment still can.
+    pub(crate) fn discard(&self, now: i64, delay: i64) {
+        for suffix in SUFFIXES {
+            let Some(path) = self.path(suffix) else { break };
+            let mut name = path.clone().into_os_string();
+            name.push(".deleted");
+            let doomed = PathBuf::from(name);
+            match std::fs::rename(&path, &doomed) {
+                Ok(()) => self.env.doom(doomed, now.saturating_add(delay)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => {
+                    tracing::warn!(path = %path.display(), %error, "cannot rename a deleted file");
+                }
+            }
+        }
+        if delay <= 0 {
+            self.env.purge(now);
+        }
+    }
+
+    /// Position of the last indexed batch that ends at or before `offset`, or 0.
+    pub(crate) fn position_before(&self, offset: i64) -> io::Result<u64> {
+        let relative = u32::try_from(offset.saturating_sub(self.base)).unwrap_or(u32::MAX);
+        self.with_meta(|meta| {
+            meta.offsets
+                .last_where(|entry| entry.relative <= relative)
+                .map_or(0, |entry| u64::from(entry.position))
+        })
+    }
+
+    /// The last indexed batch boundary at or before `position` whose batch ends below `upper`.
+    pub(crate) fn boundary_before(&self, position: u64, upper: i64) -> io::Result<u64> {
+        self.with_meta(|meta| {
+            meta.offsets
+                .last_where(|entry| {
+                    u64::from(entry.position) <= position
+                        && self.base + i64::from(entry.relative) < upper
+                })
+                .map_or(0, |entry| u64::from(entry.position))
+        })
+    }
+
+    fn reserve(&self, file: &File, end: u64) -> Result<(), StorageError> {
+        let have = self.reserved.load(Ordering::Relaxed);
+        if end <= have {
+            return Ok(());
+        }
+        if file.is_durable() {
+            let step = have.clamp(RESERVE_MIN, RESERVE_MAX);
+            let want = end.saturating_add(step).next_multiple_of(PAGE);
+            // A full disk may still take the batch itself; the write will tell.
+            let from = have.max(self.len());
+            let reserved = match file.reserve(from, want - from) {
+                Ok(true) => want,
+                Ok(false) => u64::MAX,
+                Err(_) => end,
+            };
+            self.reserved.store(reserved, Ordering::Relaxed);
+            return Ok(());
+        }
+        let want = end.next_multiple_of(PAGE);
+        self.env.memory.take(want - have)?;
+        self.reserved.store(want, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+impl ByteStore for Segment {
+    type Error = StorageError;
+
+    fn size(&self) -> &Watermark {
+        &self.size
+    }
+
+    fn write(&self, at: u64, parts: [&[u8]; 2]) -> Result<(), StorageError> {
+        let file = self.file().map_err(StorageError::io("opening a segment"))?;
+        self.reserve(&file, at + (parts[0].len() + parts[1].len()) as u64)?;
+        file.write_at(at, parts).map_err(|source| {
+            // Only what is not published goes; the next append writes here again anyway.
+            let _ = file.set_len(at);
+            if file.is_durable() {
+                self.reserved.store(at, Ordering::Relaxed);
+            }
+            StorageError::Io {
+                what: "appending".into(),
+                source,
+            }
+        })
+    }
+}
+
+impl Drop for Segment {
+    fn drop(&mut self) {
+        if self.dir.path().is_none() {
+            self.env
+                .memory
+                .give_back(self.reserved.load(Ordering::Relaxed));
+        }
+        if lock(&self.handles).mapping.is_some() {
+            self.env.mappings.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Loads the index files of a segment of `size` bytes, if they are there and sound.
+pub(crate) fn stored_meta(dir: &Path, base: i64, size: u64) -> io::Result<Option<Meta>> {
+    let read = |suffix| crate::file::read_file(&segment_path(dir, base, suffix));
+    let (Some(offsets), Some(times)) = (read("index")?, read("timeindex")?) else {
+        return Ok(None);
+    };
+    let (Some(offsets), Some(times)) = (
+        stored_offsets(Bytes::from(offsets), size),
+        stored_times(Bytes::from(times)),
+    ) else {
+        return Ok(None);
+    };
+    let newest = times.last().map(|last| Newest {
+        timestamp: last.timestamp,
+        offset: base + i64::from(last.relative),
+    });
+    Ok(Some(Meta {
+        offsets,
+        times,
+        newest,
+        first_timestamp: None,
+        bytes_since_entry: 0,
+    }))
+}
+
+/// Writes the index files of a segment.
+pub(crate) fn store_meta(dir: &Path, base: i64, meta: &Meta) -> io::Result<()> {
+    let write =
+        |suffix, bytes: Vec<u8>| replace_file(&segment_path(dir, base, suffix), &bytes, false);
+    write("index", meta.offsets.to_bytes())?;
+    write("timeindex", meta.times.to_bytes())
+}
