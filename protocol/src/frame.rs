@@ -29,6 +29,14 @@ pub enum FrameError {
         /// What is wrong.
         problem: Malformed,
     },
+    /// A response that is not what it should be (seen by clients only).
+    #[error("cannot read a response of {length} bytes: {reason}")]
+    Response {
+        /// Bytes of the frame without its prefix.
+        length: usize,
+        /// What is wrong.
+        reason: String,
+    },
     /// A key that Kafka 4.4 does not have.
     #[error("unknown API key {key} version {version}, client {}", client_id.as_deref().unwrap_or("(none)"))]
     UnknownApi {
@@ -190,11 +198,7 @@ fn header_fields(reader: &mut Reader<'_>) -> Result<RequestHeader, Malformed> {
     };
     let client_id = client_id.map(|id| StrBytes::from_string(id.to_owned()));
     if is_flexible(api_key, api_version) {
-        for _ in 0..reader.tags()? {
-            reader.uvarint()?;
-            let size = reader.uvarint()?;
-            reader.take(size as usize)?;
-        }
+        reader.skip_tags()?;
     }
     Ok(RequestHeader {
         api_key,
@@ -290,26 +294,22 @@ pub fn encode_request<R: Request>(
 
 /// Decodes a response frame without its length prefix, as a client does: correlation id and message.
 ///
-/// For the frames of a trusted broker: a test's, or our own.
+/// For the frames of a trusted broker (a test's, our own): responses are not walked before.
 pub fn decode_response<R: Decodable + HeaderVersion>(
     mut frame: Bytes,
     version: i16,
 ) -> Result<(i32, R), FrameError> {
     let length = frame.len();
-    let bad = |problem| FrameError::Header { length, problem };
+    let bad = |reason: String| FrameError::Response { length, reason };
     let mut reader = Reader::new(&frame);
-    let correlation_id = reader.i32().map_err(bad)?;
+    let correlation_id = reader.i32().map_err(|e| bad(e.to_string()))?;
     if R::header_version(version) >= 1 {
-        for _ in 0..reader.tags().map_err(bad)? {
-            reader.uvarint().map_err(bad)?;
-            let size = reader.uvarint().map_err(bad)?;
-            reader.take(size as usize).map_err(bad)?;
-        }
+        reader.skip_tags().map_err(|e| bad(e.to_string()))?;
     }
     frame.advance(reader.position());
-    let message = R::decode(&mut frame, version).map_err(|_| bad(Malformed::Truncated))?;
+    let message = R::decode(&mut frame, version).map_err(|e| bad(format!("{e:#}")))?;
     if frame.has_remaining() {
-        return Err(bad(Malformed::Trailing(frame.remaining())));
+        return Err(bad(Malformed::Trailing(frame.remaining()).to_string()));
     }
     Ok((correlation_id, message))
 }

@@ -159,4 +159,14 @@ impl<'a> Reader<'a> {
             Ok(count)
         }
     }
+
+    /// Reads past a section of tagged fields.
+    pub(crate) fn skip_tags(&mut self) -> Result<(), Malformed> {
+        for _ in 0..self.tags()? {
+            self.uvarint()?;
+            let size = self.uvarint()?;
+            self.take(size as usize)?;
+        }
+        Ok(())
+    }
 }

@@ -62,7 +62,8 @@ pub enum DecodeError {
 
 /// Decodes the body of a request, whole: bytes behind the last field are an error.
 ///
-/// Strings, blobs and records of the result are slices of `body`.
+/// Strings, blobs and records of the result are slices of `body`: copy what is to outlive the request,
+/// or the whole frame stays in memory with it.
 pub fn decode<R: Request>(body: Bytes, version: i16) -> Result<R, DecodeError> {
     let api = api_name(R::KEY);
     if !(R::VERSIONS.min..=R::VERSIONS.max).contains(&version) {
