@@ -2,44 +2,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::plan::GroupErrorKind::{GroupIdNotFound, InvalidGroupId, NonEmptyGroup};
+use super::plan::GroupErrorKind::GroupIdNotFound;
 use super::plan::{
-    AfterDelete, GroupEffect, GroupError, GroupTimer, GroupType, InitializePartition, Plan,
-    ShareGroupConfig, ShareGroupConfigs, ShareHeartbeatRequest, ShareHeartbeatResponse,
+    AfterDelete, GroupEffect, GroupError, GroupTimer, GroupType, Plan, ShareGroupConfig,
+    ShareGroupConfigs, ShareHeartbeatRequest, ShareHeartbeatResponse,
 };
-use super::records::{GroupRecord, NamedTopicPartitions};
-use super::share_group::{self, ShareGroup, ShareGroupState, StatePartitions};
+use super::records::GroupRecord;
+use super::share_group::ShareGroup;
 use super::share_heartbeat::{self, JOIN_EPOCH, LEAVE_EPOCH};
-use super::share_offsets::{self, AlteredTopic, DeletedTopic, ShareGroupDescription};
+use super::share_offsets;
+use super::state_partitions::interrupted;
 use crate::types::{TopicImage, TopicPartition, Ts, Uuid};
 
 #[derive(Clone, Debug)]
-enum Group {
+pub(super) enum Group {
     Share(Box<ShareGroup>),
     /// A group of a type that has its records elsewhere: it only keeps its id taken.
     Other(GroupType),
-}
-
-/// One line of `ListGroups`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GroupListing {
-    /// The group.
-    pub group_id: String,
-    /// Its type.
-    pub group_type: GroupType,
-    /// Its state's name.
-    pub state: &'static str,
-}
-
-/// How many share groups there are, by state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct ShareGroupCounts {
-    /// Groups without members.
-    pub empty: usize,
-    /// Groups with members.
-    pub stable: usize,
-    /// Members of all of them.
-    pub members: usize,
 }
 
 /// The group coordinator of one partition of `__consumer_offsets`.
@@ -48,7 +27,7 @@ pub struct ShareGroupCounts {
 /// replay, and before the first call, [`GroupCoordinator::on_loaded`] must be called.
 #[derive(Clone, Debug, Default)]
 pub struct GroupCoordinator {
-    groups: BTreeMap<String, Group>,
+    pub(super) groups: BTreeMap<String, Group>,
     /// When members' sessions end: instant, group, member.
     deadlines: BTreeSet<(Ts, String, String)>,
     is_loaded: bool,
@@ -365,119 +344,14 @@ impl GroupCoordinator {
             .collect()
     }
 
-    // --- Administration ---------------------------------------------------------------------
-
-    /// `ShareGroupDescribe` of one group.
-    pub fn share_describe(
-        &self,
-        group_id: &str,
-        image: &dyn TopicImage,
-    ) -> Result<ShareGroupDescription, GroupError> {
-        if group_id.is_empty() {
-            return Err(GroupError::bare(InvalidGroupId));
-        }
-        let group = self.existing_share_group(group_id)?;
-        Ok(share_offsets::describe(group, image))
-    }
-
-    /// `ListGroups`: groups by id. Filters are compared without regard to case; an empty one lets
-    /// everything through, an unknown one nothing.
-    pub fn list(&self, states: &[&str], types: &[&str]) -> Vec<GroupListing> {
-        let passes = |filter: &[&str], name: &str| {
-            filter.is_empty()
-                || filter
-                    .iter()
-                    .any(|wanted| wanted.eq_ignore_ascii_case(name))
-        };
-        let mut listed = Vec::new();
-        for group in self.share_groups() {
-            let (group_type, state) = (GroupType::Share, group.state().name());
-            if passes(types, group_type.name()) && passes(states, state) {
-                listed.push(GroupListing {
-                    group_id: group.id.clone(),
-                    group_type,
-                    state,
-                });
-            }
-        }
-        listed
-    }
-
-    /// The type of the group, if it exists.
-    pub fn group_type(&self, group_id: &str) -> Option<GroupType> {
-        self.groups.get(group_id).map(|group| match group {
-            Group::Share(_) => GroupType::Share,
-            Group::Other(group_type) => *group_type,
-        })
-    }
-
-    /// `DeleteGroups` of one share group. Errors have no message, as in Kafka.
-    pub fn delete_share_group(&self, group_id: &str) -> Result<Plan<()>, GroupError> {
-        let group = self.share_group(group_id).ok().flatten();
-        let group = group.ok_or_else(|| GroupError::bare(GroupIdNotFound))?;
-        if group.members.is_empty() {
-            Ok(share_offsets::delete_group(group))
-        } else {
-            Err(GroupError::bare(NonEmptyGroup))
-        }
-    }
-
-    /// The share partitions of a group that have state: what `DescribeShareGroupOffsets` lists
-    /// when it names no topics. Empty for a group that is unknown or of another type.
-    pub fn share_state_partitions(&self, group_id: &str) -> Vec<NamedTopicPartitions> {
-        match self.groups.get(group_id) {
-            Some(Group::Share(group)) => share_group::named(&group.state.initialized),
-            _ => Vec::new(),
-        }
-    }
-
-    /// `AlterShareGroupOffsets`: (topic name, (partition, start offset)). Creates the group when
-    /// at least one partition exists. Offsets are stored unchecked; -1 = by the reset policy.
-    pub fn alter_share_offsets(
-        &self,
-        group_id: &str,
-        topics: &[(String, Vec<(i32, i64)>)],
-        image: &dyn TopicImage,
-    ) -> Result<Plan<Vec<AlteredTopic>>, GroupError> {
-        share_offsets::check_group_id(group_id)?;
-        match self.share_group(group_id)? {
-            Some(group) => share_offsets::alter(group, topics, image),
-            None => share_offsets::alter(&ShareGroup::new(group_id), topics, image),
-        }
-    }
-
-    /// `DeleteShareGroupOffsets`.
-    pub fn delete_share_offsets(
-        &self,
-        group_id: &str,
-        topics: &[String],
-        image: &dyn TopicImage,
-    ) -> Result<Plan<Vec<DeletedTopic>>, GroupError> {
-        share_offsets::check_group_id(group_id)?;
-        share_offsets::delete(self.existing_share_group(group_id)?, topics, image)
-    }
-
-    /// Share groups and their members, for metrics.
-    pub fn share_counts(&self) -> ShareGroupCounts {
-        let mut counts = ShareGroupCounts::default();
-        for group in self.share_groups() {
-            match group.state() {
-                ShareGroupState::Stable => counts.stable += 1,
-                ShareGroupState::Empty | ShareGroupState::Dead => counts.empty += 1,
-            }
-            counts.members += group.members.len();
-        }
-        counts
-    }
-
-    fn share_groups(&self) -> impl Iterator<Item = &ShareGroup> {
+    pub(super) fn share_groups(&self) -> impl Iterator<Item = &ShareGroup> {
         self.groups.values().filter_map(|group| match group {
             Group::Share(group) => Some(&**group),
             Group::Other(_) => None,
         })
     }
 
-    fn share_group(&self, group_id: &str) -> Result<Option<&ShareGroup>, GroupError> {
+    pub(super) fn share_group(&self, group_id: &str) -> Result<Option<&ShareGroup>, GroupError> {
         match self.groups.get(group_id) {
             Some(Group::Share(group)) => Ok(Some(group)),
             Some(Group::Other(_)) => {
@@ -488,7 +362,7 @@ impl GroupCoordinator {
         }
     }
 
-    fn existing_share_group(&self, group_id: &str) -> Result<&ShareGroup, GroupError> {
+    pub(super) fn existing_share_group(&self, group_id: &str) -> Result<&ShareGroup, GroupError> {
         self.share_group(group_id)?
             .ok_or_else(|| GroupError::new(GroupIdNotFound, format!("Group {group_id} not found.")))
     }
@@ -503,50 +377,4 @@ fn is_tombstone(record: &GroupRecord) -> bool {
         GroupRecord::ShareCurrentMember { value, .. } => value.is_none(),
         GroupRecord::ShareStatePartitions { value, .. } => value.is_none(),
     }
-}
-
-/// What a crash may have kept from being done for a group.
-fn interrupted(group: &ShareGroup, image: &dyn TopicImage) -> Vec<GroupEffect> {
-    let state: &StatePartitions = &group.state;
-    let mut effects = Vec::new();
-    let mut partitions = Vec::new();
-    for (&topic_id, topic) in &state.initializing {
-        let initialized = state.initialized.get(&topic_id);
-        let start_offset = share_heartbeat::start_offset(initialized.is_some());
-        // What has state already was about to be altered: the request was never answered.
-        let fresh = topic.partitions.iter().filter(|partition| {
-            initialized.is_none_or(|topic| !topic.partitions.contains(partition))
-        });
-        partitions.extend(fresh.map(|&partition| InitializePartition {
-            partition: TopicPartition {
-                topic_id,
-                partition,
-            },
-            start_offset,
-        }));
-    }
-    if !partitions.is_empty() {
-        let (group_id, state_epoch) = (group.id.clone(), group.value.epoch);
-        effects.push(GroupEffect::InitializeState {
-            group_id,
-            state_epoch,
-            partitions,
-        });
-    }
-    let mut partitions = Vec::new();
-    for &topic_id in state.deleting.keys() {
-        let count = image.by_id(&topic_id).map_or(0, |(_, count)| count);
-        partitions.extend((0..count).map(|partition| TopicPartition {
-            topic_id,
-            partition,
-        }));
-    }
-    if !state.deleting.is_empty() {
-        effects.push(GroupEffect::DeleteState {
-            group_id: group.id.clone(),
-            partitions,
-            then: AfterDelete::ForgetTopics(state.deleting.keys().copied().collect()),
-        });
-    }
-    effects
 }

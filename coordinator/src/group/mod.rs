@@ -1,13 +1,16 @@
-//! Groups: membership, assignment and what they own, one [`coordinator::GroupCoordinator`] per
-//! partition of `__consumer_offsets`.
+//! Groups: membership, assignment and what they own, one [`GroupCoordinator`] per partition of
+//! `__consumer_offsets`.
 
 pub mod assignor;
-pub mod coordinator;
+mod coordinator;
+mod coordinator_admin;
 pub mod plan;
 pub mod records;
 mod share_group;
 mod share_heartbeat;
 pub mod share_offsets;
+mod state_partitions;
 
-pub use coordinator::{GroupCoordinator, GroupListing, ShareGroupCounts};
+pub use coordinator::GroupCoordinator;
+pub use coordinator_admin::{GroupListing, ShareGroupCounts};
 pub use share_group::ShareGroupState;

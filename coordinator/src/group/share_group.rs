@@ -8,10 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::plan::GroupError;
 use super::plan::GroupErrorKind::{FencedMemberEpoch, UnknownMemberId};
 use super::records::{
-    GroupRecord, NamedTopicPartitions, ShareCurrentMemberValue, ShareGroupValue, ShareMemberValue,
-    ShareStatePartitionsValue, ShareTargetMetadataValue,
+    GroupRecord, ShareCurrentMemberValue, ShareGroupValue, ShareMemberValue,
+    ShareTargetMetadataValue,
 };
-use crate::types::{TopicPartition, TopicPartitions, Ts, Uuid};
+use super::state_partitions::StatePartitions;
+use crate::types::{TopicPartition, TopicPartitions, Ts};
 
 /// The epoch of a group that has never had a member.
 const FIRST_EPOCH: i32 = 1;
@@ -36,23 +37,6 @@ impl ShareGroupState {
             Self::Dead => "Dead",
         }
     }
-}
-
-/// Some partitions of a topic that have share-partition state, or are about to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct StateTopic {
-    pub(super) name: String,
-    pub(super) partitions: BTreeSet<i32>,
-}
-
-pub(super) type StateTopics = BTreeMap<Uuid, StateTopic>;
-
-/// Record 15, in a form to look things up in.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub(super) struct StatePartitions {
-    pub(super) initializing: StateTopics,
-    pub(super) initialized: StateTopics,
-    pub(super) deleting: BTreeMap<Uuid, String>,
 }
 
 #[derive(Clone, Debug)]
@@ -253,107 +237,4 @@ fn normal(topics: &[TopicPartitions]) -> Vec<TopicPartitions> {
         topic.partitions.sort_unstable();
     }
     topics
-}
-
-impl StatePartitions {
-    fn load(value: &ShareStatePartitionsValue) -> Self {
-        let topics = |named: &[NamedTopicPartitions]| -> StateTopics {
-            let topic = |topic: &NamedTopicPartitions| {
-                let partitions = topic.partitions.iter().copied().collect();
-                (
-                    topic.topic_id,
-                    StateTopic {
-                        name: topic.topic_name.clone(),
-                        partitions,
-                    },
-                )
-            };
-            named.iter().map(topic).collect()
-        };
-        Self {
-            initializing: topics(&value.initializing_topics),
-            initialized: topics(&value.initialized_topics),
-            deleting: value.deleting_topics.iter().cloned().collect(),
-        }
-    }
-
-    pub(super) fn record(&self, group_id: &str) -> GroupRecord {
-        let value = ShareStatePartitionsValue {
-            initializing_topics: named(&self.initializing),
-            initialized_topics: named(&self.initialized),
-            deleting_topics: self
-                .deleting
-                .iter()
-                .map(|(&id, name)| (id, name.clone()))
-                .collect(),
-        };
-        GroupRecord::ShareStatePartitions {
-            group_id: group_id.to_owned(),
-            value: Some(value),
-        }
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.initializing.is_empty() && self.initialized.is_empty() && self.deleting.is_empty()
-    }
-
-    /// Every partition that has state, or is about to, of the topics that `wanted` accepts.
-    pub(super) fn partitions(&self, wanted: impl Fn(&Uuid) -> bool) -> Vec<TopicPartition> {
-        let mut all = BTreeSet::new();
-        for (&topic_id, topic) in self.initializing.iter().chain(&self.initialized) {
-            if wanted(&topic_id) {
-                let of_topic = topic.partitions.iter();
-                all.extend(of_topic.map(|&partition| TopicPartition {
-                    topic_id,
-                    partition,
-                }));
-            }
-        }
-        all.into_iter().collect()
-    }
-
-    /// Moves a partition from initialising to initialised. False when it is in neither.
-    pub(super) fn initialized_one(&mut self, partition: TopicPartition) -> bool {
-        let TopicPartition {
-            topic_id,
-            partition,
-        } = partition;
-        let Some(topic) = self.initializing.get_mut(&topic_id) else {
-            let initialized = self.initialized.get(&topic_id);
-            return initialized.is_some_and(|topic| topic.partitions.contains(&partition));
-        };
-        if !topic.partitions.remove(&partition) {
-            let initialized = self.initialized.get(&topic_id);
-            return initialized.is_some_and(|topic| topic.partitions.contains(&partition));
-        }
-        add(&mut self.initialized, topic_id, &topic.name, partition);
-        if topic.partitions.is_empty() {
-            self.initializing.remove(&topic_id);
-        }
-        true
-    }
-
-    /// Takes a topic from the lists of partitions with state; its name, if it was there.
-    pub(super) fn take(&mut self, topic_id: &Uuid) -> Option<String> {
-        let initializing = self.initializing.remove(topic_id);
-        let initialized = self.initialized.remove(topic_id);
-        initialized.or(initializing).map(|topic| topic.name)
-    }
-}
-
-pub(super) fn named(topics: &StateTopics) -> Vec<NamedTopicPartitions> {
-    let topic = |(&topic_id, topic): (&Uuid, &StateTopic)| NamedTopicPartitions {
-        topic_id,
-        topic_name: topic.name.clone(),
-        partitions: topic.partitions.iter().copied().collect(),
-    };
-    topics.iter().map(topic).collect()
-}
-
-pub(super) fn add(topics: &mut StateTopics, topic_id: Uuid, name: &str, partition: i32) {
-    let topic = topics.entry(topic_id).or_insert_with(|| StateTopic {
-        name: name.to_owned(),
-        partitions: BTreeSet::new(),
-    });
-    topic.partitions.insert(partition);
 }

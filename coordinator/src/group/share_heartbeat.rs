@@ -12,7 +12,8 @@ use super::records::{
     GroupRecord, ShareCurrentMemberValue, ShareGroupValue, ShareMemberValue,
     ShareTargetMetadataValue,
 };
-use super::share_group::{self, ShareGroup, StateTopic};
+use super::share_group::ShareGroup;
+use super::state_partitions::{self, StateTopic, start_offset};
 use crate::types::{TopicImage, TopicPartition, TopicPartitions, Ts, Uuid};
 
 pub(super) const JOIN_EPOCH: i32 = 0;
@@ -294,7 +295,7 @@ impl Heartbeat<'_> {
         for (name, &(topic_id, count)) in &self.topics {
             for (partition, start_offset) in self.without_state(topic_id, count) {
                 let state = state.get_or_insert_with(|| group.state.clone());
-                share_group::add(&mut state.initializing, topic_id, name, partition);
+                state_partitions::add(&mut state.initializing, topic_id, name, partition);
                 let partition = TopicPartition {
                     topic_id,
                     partition,
@@ -373,11 +374,6 @@ impl Heartbeat<'_> {
             timers: self.timers,
         }
     }
-}
-
-/// Where a partition starts, whose topic the group already knew or not.
-pub(super) fn start_offset(topic_is_known: bool) -> i64 {
-    if topic_is_known { 0 } else { -1 }
 }
 
 /// The records by which a member goes: 14, 13, 10, then the group's next epoch; the last member

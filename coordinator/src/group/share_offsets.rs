@@ -3,7 +3,8 @@
 use super::plan::GroupErrorKind::{InvalidGroupId, NonEmptyGroup, UnknownTopicOrPartition};
 use super::plan::{AfterDelete, GroupEffect, GroupError, InitializePartition, Plan};
 use super::records::{GroupRecord, NamedTopicPartitions};
-use super::share_group::{self, ShareGroup, ShareGroupState, StatePartitions};
+use super::share_group::{ShareGroup, ShareGroupState};
+use super::state_partitions::{self, StatePartitions};
 use crate::types::{TopicImage, TopicPartition, TopicPartitions, Uuid};
 
 /// A share group, as `ShareGroupDescribe` shows it.
@@ -143,7 +144,7 @@ pub(super) fn alter(
                 continue;
             }
             partitions.push((partition, Ok(())));
-            share_group::add(&mut state.initializing, topic_id, topic_name, partition);
+            state_partitions::add(&mut state.initializing, topic_id, topic_name, partition);
             let partition = TopicPartition {
                 topic_id,
                 partition,

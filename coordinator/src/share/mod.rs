@@ -10,4 +10,5 @@ pub mod partition;
 mod persist;
 pub mod session;
 pub mod state;
+mod state_records;
 pub mod types;

@@ -1,0 +1,137 @@
+//! What operators ask of a [`GroupCoordinator`], and what metrics read.
+
+use super::coordinator::{Group, GroupCoordinator};
+use super::plan::GroupErrorKind::{GroupIdNotFound, InvalidGroupId, NonEmptyGroup};
+use super::plan::{GroupError, GroupType, Plan};
+use super::records::NamedTopicPartitions;
+use super::share_group::{ShareGroup, ShareGroupState};
+use super::share_offsets::{self, AlteredTopic, DeletedTopic, ShareGroupDescription};
+use super::state_partitions::named;
+use crate::types::TopicImage;
+
+/// One line of `ListGroups`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupListing {
+    /// The group.
+    pub group_id: String,
+    /// Its type.
+    pub group_type: GroupType,
+    /// Its state's name.
+    pub state: &'static str,
+}
+
+/// How many share groups there are, by state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct ShareGroupCounts {
+    /// Groups without members.
+    pub empty: usize,
+    /// Groups with members.
+    pub stable: usize,
+    /// Members of all of them.
+    pub members: usize,
+}
+
+impl GroupCoordinator {
+    /// `ShareGroupDescribe` of one group.
+    pub fn share_describe(
+        &self,
+        group_id: &str,
+        image: &dyn TopicImage,
+    ) -> Result<ShareGroupDescription, GroupError> {
+        if group_id.is_empty() {
+            return Err(GroupError::bare(InvalidGroupId));
+        }
+        let group = self.existing_share_group(group_id)?;
+        Ok(share_offsets::describe(group, image))
+    }
+
+    /// `ListGroups`: groups by id. Filters are compared without regard to case; an empty one lets
+    /// everything through, an unknown one nothing.
+    pub fn list(&self, states: &[&str], types: &[&str]) -> Vec<GroupListing> {
+        let passes = |filter: &[&str], name: &str| {
+            filter.is_empty()
+                || filter
+                    .iter()
+                    .any(|wanted| wanted.eq_ignore_ascii_case(name))
+        };
+        let mut listed = Vec::new();
+        for group in self.share_groups() {
+            let (group_type, state) = (GroupType::Share, group.state().name());
+            if passes(types, group_type.name()) && passes(states, state) {
+                listed.push(GroupListing {
+                    group_id: group.id.clone(),
+                    group_type,
+                    state,
+                });
+            }
+        }
+        listed
+    }
+
+    /// The type of the group, if it exists.
+    pub fn group_type(&self, group_id: &str) -> Option<GroupType> {
+        self.groups.get(group_id).map(|group| match group {
+            Group::Share(_) => GroupType::Share,
+            Group::Other(group_type) => *group_type,
+        })
+    }
+
+    /// `DeleteGroups` of one share group. Errors have no message, as in Kafka.
+    pub fn delete_share_group(&self, group_id: &str) -> Result<Plan<()>, GroupError> {
+        let group = self.share_group(group_id).ok().flatten();
+        let group = group.ok_or_else(|| GroupError::bare(GroupIdNotFound))?;
+        if group.members.is_empty() {
+            Ok(share_offsets::delete_group(group))
+        } else {
+            Err(GroupError::bare(NonEmptyGroup))
+        }
+    }
+
+    /// The share partitions of a group that have state: what `DescribeShareGroupOffsets` lists
+    /// when it names no topics. Empty for a group that is unknown or of another type.
+    pub fn share_state_partitions(&self, group_id: &str) -> Vec<NamedTopicPartitions> {
+        match self.groups.get(group_id) {
+            Some(Group::Share(group)) => named(&group.state.initialized),
+            _ => Vec::new(),
+        }
+    }
+
+    /// `AlterShareGroupOffsets`: (topic name, (partition, start offset)). Creates the group when
+    /// at least one partition exists. Offsets are stored unchecked; -1 = by the reset policy.
+    pub fn alter_share_offsets(
+        &self,
+        group_id: &str,
+        topics: &[(String, Vec<(i32, i64)>)],
+        image: &dyn TopicImage,
+    ) -> Result<Plan<Vec<AlteredTopic>>, GroupError> {
+        share_offsets::check_group_id(group_id)?;
+        match self.share_group(group_id)? {
+            Some(group) => share_offsets::alter(group, topics, image),
+            None => share_offsets::alter(&ShareGroup::new(group_id), topics, image),
+        }
+    }
+
+    /// `DeleteShareGroupOffsets`.
+    pub fn delete_share_offsets(
+        &self,
+        group_id: &str,
+        topics: &[String],
+        image: &dyn TopicImage,
+    ) -> Result<Plan<Vec<DeletedTopic>>, GroupError> {
+        share_offsets::check_group_id(group_id)?;
+        share_offsets::delete(self.existing_share_group(group_id)?, topics, image)
+    }
+
+    /// Share groups and their members, for metrics.
+    pub fn share_counts(&self) -> ShareGroupCounts {
+        let mut counts = ShareGroupCounts::default();
+        for group in self.share_groups() {
+            match group.state() {
+                ShareGroupState::Stable => counts.stable += 1,
+                ShareGroupState::Empty | ShareGroupState::Dead => counts.empty += 1,
+            }
+            counts.members += group.members.len();
+        }
+        counts
+    }
+}

@@ -1,0 +1,11 @@
+//! Groups, as one coordinator shard sees them: through plans, records and deadlines.
+#![cfg(not(ottla_loom))]
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod assignment;
+mod assignor;
+mod heartbeat;
+mod offsets;
+mod restart;
+mod scale;
+mod support;
