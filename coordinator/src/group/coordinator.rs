@@ -305,13 +305,13 @@ impl GroupCoordinator {
     pub fn topics_deleted(&self, gone: &BTreeSet<Uuid>) -> Plan<()> {
         let mut plan = Plan::answer(());
         for group in self.share_groups() {
+            if !gone.iter().any(|topic_id| group.state.knows(topic_id)) {
+                continue;
+            }
             let mut state = group.state.clone();
             for topic_id in gone {
                 state.take(topic_id);
                 state.deleting.remove(topic_id);
-            }
-            if state == group.state {
-                continue;
             }
             plan.records.push(state.record(&group.id));
             plan.effects.push(GroupEffect::DeleteState {

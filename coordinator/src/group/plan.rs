@@ -38,7 +38,8 @@ impl<R> Plan<R> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GroupEffect {
     /// Initialise share-partition state at the share coordinator, then report the partitions that
-    /// it was done for through `GroupCoordinator::state_initialized`.
+    /// it was done for through `GroupCoordinator::state_initialized`. Those for which it failed are
+    /// asked for again by a later heartbeat; where offsets were to be altered they fail instead.
     InitializeState {
         /// The group.
         group_id: String,
@@ -66,6 +67,9 @@ pub struct InitializePartition {
     pub partition: TopicPartition,
     /// Where it starts; -1 = by `share.auto.offset.reset` when it is first loaded.
     pub start_offset: i64,
+    /// Whether state that is there is replaced (`ShareState::alter`) or left alone
+    /// (`ShareState::ensure`).
+    pub replace: bool,
 }
 
 /// What follows a [`GroupEffect::DeleteState`].

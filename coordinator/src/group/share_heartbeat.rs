@@ -303,6 +303,7 @@ impl Heartbeat<'_> {
                 partitions.push(InitializePartition {
                     partition,
                     start_offset,
+                    replace: false,
                 });
             }
         }

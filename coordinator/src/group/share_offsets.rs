@@ -152,6 +152,7 @@ pub(super) fn alter(
             initialize.push(InitializePartition {
                 partition,
                 start_offset,
+                replace: true,
             });
         }
         response.push(AlteredTopic {

@@ -67,6 +67,12 @@ impl StatePartitions {
         self.initializing.is_empty() && self.initialized.is_empty() && self.deleting.is_empty()
     }
 
+    pub(super) fn knows(&self, topic_id: &Uuid) -> bool {
+        self.initializing.contains_key(topic_id)
+            || self.initialized.contains_key(topic_id)
+            || self.deleting.contains_key(topic_id)
+    }
+
     /// Every partition that has state, or is about to, of the topics that `wanted` accepts.
     pub(super) fn partitions(&self, wanted: impl Fn(&Uuid) -> bool) -> Vec<TopicPartition> {
         let mut all = BTreeSet::new();
@@ -151,6 +157,7 @@ pub(super) fn interrupted(group: &ShareGroup, image: &dyn TopicImage) -> Vec<Gro
                 partition,
             },
             start_offset,
+            replace: false,
         }));
     }
     if !partitions.is_empty() {

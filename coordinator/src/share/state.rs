@@ -101,9 +101,40 @@ impl ShareState {
         self.entries.is_empty()
     }
 
-    /// Initialises a share partition, or alters its start offset when `state_epoch` is not lower
-    /// than the stored one: all batches go. A `start_offset` of -1 leaves the choice to the first
-    /// load; any other value is stored unchecked, as Kafka does.
+    /// Gives a share partition state, unless it has some: asked for twice, what was acknowledged in
+    /// between stays. Otherwise as [`ShareState::initialize`].
+    pub fn ensure(
+        &self,
+        now: Ts,
+        key: &ShareKey,
+        state_epoch: i32,
+        start_offset: i64,
+    ) -> Result<Option<ShareStateRecord>, StateError> {
+        if self.entries.contains_key(key) {
+            return Ok(None);
+        }
+        self.initialize(now, key, state_epoch, start_offset)
+            .map(Some)
+    }
+
+    /// Moves the start offset of a share partition, whose state is replaced. The state epoch rises
+    /// above the stored one in any case, so that a leader that has loaded the old state is fenced.
+    /// Otherwise as [`ShareState::initialize`].
+    pub fn alter(
+        &self,
+        now: Ts,
+        key: &ShareKey,
+        state_epoch: i32,
+        start_offset: i64,
+    ) -> Result<ShareStateRecord, StateError> {
+        let stored = self.entries.get(key).map(|entry| entry.summary.state_epoch);
+        let above = stored.map_or(0, |epoch| epoch.saturating_add(1));
+        self.initialize(now, key, state_epoch.max(above), start_offset)
+    }
+
+    /// `InitializeShareGroupState` as Kafka has it: what was there is replaced, unless its state
+    /// epoch is higher. A `start_offset` of -1 leaves the choice to the first load; any other value
+    /// is stored unchecked.
     pub fn initialize(
         &self,
         now: Ts,

@@ -5,7 +5,7 @@ use ottla_coordinator::group::plan::{
     AfterDelete, GroupEffect, GroupError, GroupErrorKind, GroupType,
 };
 
-use crate::support::{Shard, id, initialize};
+use crate::support::{Shard, alter as altered, id, initialize};
 
 const T: Option<&[&str]> = Some(&["t"]);
 
@@ -177,7 +177,7 @@ fn altering_offsets_creates_the_group() {
         [GroupEffect::InitializeState {
             group_id: "g".to_owned(),
             state_epoch: 1,
-            partitions: vec![initialize(1, 1, 7)],
+            partitions: vec![altered(1, 1, 7)],
         }]
     );
     assert_eq!(shard.groups.share_state_partitions("g")[0].partitions, [1]);
@@ -213,7 +213,7 @@ fn altering_again_uses_the_groups_epoch() {
         Some(&GroupEffect::InitializeState {
             group_id: "g".to_owned(),
             state_epoch: 3,
-            partitions: vec![initialize(1, 0, 5)],
+            partitions: vec![altered(1, 0, 5)],
         })
     );
     assert_eq!(shard.epochs(), (3, 3));

@@ -218,6 +218,15 @@ pub(crate) fn initialize(topic: u8, partition: i32, start_offset: i64) -> Initia
     InitializePartition {
         partition,
         start_offset,
+        replace: false,
+    }
+}
+
+/// As [`initialize`], for altered offsets.
+pub(crate) fn alter(topic: u8, partition: i32, start_offset: i64) -> InitializePartition {
+    InitializePartition {
+        replace: true,
+        ..initialize(topic, partition, start_offset)
     }
 }
 

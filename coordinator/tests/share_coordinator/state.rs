@@ -68,6 +68,36 @@ fn altering_raises_the_state_epoch_and_drops_the_batches() {
 }
 
 #[test]
+fn state_that_is_there_is_not_initialised_again() {
+    let mut log = Log::new(500);
+    let record = log.state.ensure(0, &key(0), 2, -1).unwrap().unwrap();
+    assert_eq!(
+        Ok(&record),
+        log.state.initialize(0, &key(0), 2, -1).as_ref()
+    );
+    log.append(record);
+    log.write(3, &[batch(3, 4, 2, 1)]);
+    assert_eq!(log.state.ensure(0, &key(0), 9, -1), Ok(None));
+}
+
+#[test]
+fn altering_always_fences_whoever_has_loaded_the_old_state() {
+    let mut log = Log::initialized(0);
+    for (asked, expected) in [(1, 3), (4, 4), (4, 5), (9, 9)] {
+        let record = log.state.alter(0, &key(0), asked, 7).unwrap();
+        assert_eq!(snapshot(&record).state_epoch, expected);
+        log.append(record);
+        let late = log.state.write(0, &key(0), expected - 1, 9, &write(0, &[]));
+        assert_eq!(late, Err(StateError::FencedStateEpoch));
+    }
+    let fresh = log.state.alter(0, &key(1), 1, -5).unwrap();
+    assert_eq!(
+        (snapshot(&fresh).state_epoch, snapshot(&fresh).start_offset),
+        (1, -5)
+    );
+}
+
+#[test]
 fn nothing_is_read_or_written_before_it_was_initialised() {
     let state = ShareState::default();
     let text = |error: StateError| error.to_string();
