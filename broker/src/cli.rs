@@ -94,7 +94,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Sub {
     /// Serve (the same as no command)
-    Serve(ServeArgs),
+    Serve(Box<ServeArgs>),
     /// Print the version
     Version,
 }
@@ -147,7 +147,7 @@ pub fn parse(
     let cli = Cli::try_parse_from(arguments).map_err(usage)?;
     let serve = match cli.command {
         Some(Sub::Version) => return Ok(Command::Version),
-        Some(Sub::Serve(serve)) => serve,
+        Some(Sub::Serve(serve)) => *serve,
         None => cli.serve,
     };
     Ok(Command::Serve(Box::new(startup(serve, variables)?)))

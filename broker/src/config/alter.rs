@@ -199,7 +199,7 @@ impl Configs {
         if resource == ResourceType::BrokerLogger {
             return loggers::alter(world, name, ops);
         }
-        self.check_resource(world, resource, name)?;
+        Self::check_resource(world, resource, name)?;
         let ops = self.without_lists(resource, name, ops)?;
         self.finish(world, resource, name, ops)
     }
@@ -221,7 +221,7 @@ impl Configs {
         }
         let nulls = configs.iter().filter(|(_, value)| value.is_none());
         refuse_nulls(nulls.map(|(key, _)| key.as_str()))?;
-        self.check_resource(world, resource, name)?;
+        Self::check_resource(world, resource, name)?;
         let mut changes: Vec<(String, Option<String>)> = configs.to_vec();
         for key in self
             .stored(resource, name)
@@ -261,7 +261,6 @@ impl Configs {
 
     /// Whether the resource may have configs at all.
     fn check_resource(
-        &self,
         world: &World<'_>,
         resource: ResourceType,
         name: &str,
@@ -337,7 +336,7 @@ impl Configs {
         changes: Vec<(String, Option<String>)>,
     ) -> Result<Vec<ConfigChange>, Refusal> {
         if resource == ResourceType::Broker {
-            brokers::check_mode(world, name, &changes)?;
+            brokers::check_mode(self, world, name, &changes)?;
         }
         let changes = self.checked(resource, changes)?;
         let stored = self.stored(resource, name).cloned().unwrap_or_default();

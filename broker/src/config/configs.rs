@@ -37,22 +37,16 @@ impl Configs {
     /// stored, is kept, has no effect and is named in a warning; so is one that the broker's bounds change.
     pub fn apply(&mut self, change: &ConfigChange) {
         let id = (change.resource, change.name.clone());
-        match &change.value {
-            Some(value) => {
-                self.warn_of(change.resource, &change.name, &change.key, value);
-                self.dynamic
-                    .entry(id)
-                    .or_default()
-                    .insert(change.key.clone(), value.clone());
-            }
-            None => {
-                let Some(own) = self.dynamic.get_mut(&id) else {
-                    return;
-                };
-                own.remove(&change.key);
-                if own.is_empty() {
-                    self.dynamic.remove(&id);
-                }
+        if let Some(value) = &change.value {
+            self.warn_of(change.resource, &change.name, &change.key, value);
+            self.dynamic
+                .entry(id)
+                .or_default()
+                .insert(change.key.clone(), value.clone());
+        } else if let Some(own) = self.dynamic.get_mut(&id) {
+            own.remove(&change.key);
+            if own.is_empty() {
+                self.dynamic.remove(&id);
             }
         }
     }

@@ -391,7 +391,9 @@ fn entry(
         .map_or(ConfigSource::Default, |synonym| synonym.source);
     let sensitive = def.sensitive();
     if sensitive {
-        synonyms.iter_mut().for_each(|synonym| synonym.value = None);
+        for synonym in &mut synonyms {
+            synonym.value = None;
+        }
     }
     let documentation = def.documentation();
     ConfigEntry {

@@ -18,12 +18,17 @@ pub struct FileSettings {
 /// Reads and parses a properties file.
 pub fn read(path: &Path) -> Result<FileSettings, ConfigError> {
     let shown = path.display().to_string();
-    let bytes = std::fs::read(path).map_err(|error| {
+    let text = text(path).map_err(|error| {
         ConfigError::invalid(format!(
             "cannot read {shown}: {error}; check the path after --config"
         ))
     })?;
-    parse(&shown, &text_of(bytes))
+    parse(&shown, &text)
+}
+
+/// The text of a file.
+pub(super) fn text(path: &Path) -> std::io::Result<String> {
+    std::fs::read(path).map(text_of)
 }
 
 /// UTF-8 where it is that, else the ISO-8859-1 that Java takes properties files for.
@@ -144,6 +149,11 @@ fn unescape(raw: &str) -> Result<String, String> {
         }
     }
     String::from_utf16(&units).map_err(|_| "a \\uXXXX escape is half of a character".to_owned())
+}
+
+/// Writes a small file whole: the ready file.
+pub fn write(path: &Path, text: &str) -> std::io::Result<()> {
+    std::fs::write(path, text)
 }
 
 #[cfg(test)]

@@ -100,3 +100,6 @@ impl ConfigError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

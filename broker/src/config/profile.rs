@@ -131,7 +131,7 @@ pub const WIDER_RANGES: &[WiderRange] = &[
 
 /// In both profiles: what Kafka defaults to 3 replicas and 2 in-sync ones is bounded by the number of
 /// brokers, since Kafka's own defaults do not work with fewer.
-const BOUND_BY_BROKERS: &[&str] = &[
+pub const BOUND_BY_BROKERS: &[&str] = &[
     "offsets.topic.replication.factor",
     "share.coordinator.state.topic.min.isr",
     "share.coordinator.state.topic.replication.factor",

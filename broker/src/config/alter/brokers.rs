@@ -43,6 +43,7 @@ pub(super) fn pinned_by_elr(resource: ResourceType, key: &str) -> bool {
 
 /// Whether these configs may change while the broker runs, for one broker or, with an empty `name`, all.
 pub(super) fn check_mode(
+    configs: &Configs,
     world: &World<'_>,
     name: &str,
     changes: &[(String, Option<String>)],
@@ -66,6 +67,14 @@ pub(super) fn check_mode(
         &set,
         |key| PER_LISTENER.iter().any(|prefix| key.starts_with(prefix)),
     )?;
+    for (key, value) in changes {
+        check_class(
+            configs,
+            world.broker,
+            key,
+            value.as_deref().unwrap_or_default(),
+        )?;
+    }
     if name.is_empty() {
         refuse(
             "Cannot update these configs at default cluster level, broker id must be specified",
@@ -139,9 +148,6 @@ pub(super) fn check_whole(
     {
         check_cleaners(now, then)?;
     }
-    for (key, text) in own {
-        check_class(configs, broker, key, text)?;
-    }
     match bounds::check_broker(&number) {
         Err(problem) if problem.starts_with("Invalid value") => Err(wrapped(&problem)),
         Err(problem) => Err(Refusal::request(problem)),
@@ -194,12 +200,15 @@ fn check_class(configs: &Configs, broker: i32, key: &str, text: &str) -> Result<
             .broker_text(broker, key)
             .is_some_and(|now| now == text)
     };
-    if def.is_some_and(|def| def.kind == Type::Class) && !text.is_empty() && !same() {
+    if text.is_empty() || same() {
+        return Ok(());
+    }
+    if def.is_some_and(|def| def.kind == Type::Class) {
         return Err(Refusal::request(format!(
             "Invalid value {text} for configuration {key}: Class {text} could not be found."
         )));
     }
-    if key == "metric.reporters" && !same() {
+    if key == "metric.reporters" {
         return Err(wrapped(
             "Validation of dynamic config update of Set(metric.reporters) failed with class class \
              kafka.server.DynamicMetricsReporters",
