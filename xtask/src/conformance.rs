@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, bail};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::args::Args;
 use crate::{dirs, process, report};
@@ -175,32 +175,79 @@ fn short(test: &str) -> &str {
     test.rsplit_once('.').map_or(test, |(_, name)| name)
 }
 
-pub(crate) fn run_suite(suite: &str, options: &Options) -> Result<Outcome> {
-    let dir = dirs::root().join(DIR);
-    let read =
-        |path: PathBuf| std::fs::read_to_string(&path).with_context(|| path.display().to_string());
-    let baseline_name = suite.strip_suffix("-ci").unwrap_or(suite);
-    let baseline = read_results(&read(
-        dir.join("baseline").join(format!("{baseline_name}.tsv")),
-    )?);
-    let known: BTreeSet<String> = baseline.keys().map(|(test, _)| test.clone()).collect();
-    let all = expand(
-        &read(dir.join("suites").join(format!("{suite}.txt")))?,
-        &known,
-    );
-    let mut excluded = read_exclusions(&read(dir.join("exclusions.tsv"))?);
-    excluded.retain(|test, _| all.contains(test));
-    let chosen: BTreeSet<&String> = all
-        .iter()
-        .filter(|t| !excluded.contains_key(*t) && t.contains(&options.filter))
-        .collect();
-    if chosen.is_empty() {
-        bail!("no test of suite {suite} matches");
+/// What a suite asks of the broker.
+struct Plan {
+    /// `Class#method` of what is run.
+    chosen: BTreeSet<String>,
+    excluded: BTreeMap<String, String>,
+    /// What a real Kafka did.
+    baseline: BTreeMap<Key, (String, String)>,
+}
+
+impl Plan {
+    fn read(suite: &str, filter: &str) -> Result<Self> {
+        let dir = dirs::root().join(DIR);
+        let baseline_name = suite.strip_suffix("-ci").unwrap_or(suite);
+        let baseline = read_results(&read(
+            &dir.join("baseline").join(format!("{baseline_name}.tsv")),
+        )?);
+        let known: BTreeSet<String> = baseline.keys().map(|(test, _)| test.clone()).collect();
+        let mut chosen = expand(
+            &read(&dir.join("suites").join(format!("{suite}.txt")))?,
+            &known,
+        );
+        let mut excluded = read_exclusions(&read(&dir.join("exclusions.tsv"))?);
+        excluded.retain(|test, _| chosen.contains(test));
+        chosen.retain(|test| !excluded.contains_key(test) && test.contains(filter));
+        if chosen.is_empty() {
+            bail!("no test of suite {suite} matches");
+        }
+        Ok(Self {
+            chosen,
+            excluded,
+            baseline,
+        })
     }
+
+    /// Every test that a real Kafka passes must have passed.
+    fn judge(self, results: &BTreeMap<Key, (String, String)>) -> Outcome {
+        let mut outcome = Outcome {
+            passed: 0,
+            total: 0,
+            missing: Vec::new(),
+            excluded: self.excluded,
+        };
+        for (key, (status, _)) in &self.baseline {
+            let (test, name) = key;
+            if status != "passed" || !self.chosen.contains(test) {
+                continue;
+            }
+            outcome.total += 1;
+            let shown = short(test).split('#').next().unwrap_or_default();
+            match results.get(key) {
+                Some((status, _)) if status == "passed" => outcome.passed += 1,
+                Some((status, error)) => outcome
+                    .missing
+                    .push(format!("`{shown} {name}` {status}: {error}")),
+                None => outcome
+                    .missing
+                    .push(format!("`{shown} {name}` did not run")),
+            }
+        }
+        outcome
+    }
+}
+
+fn read(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path).with_context(|| path.display().to_string())
+}
+
+pub(crate) fn run_suite(suite: &str, options: &Options) -> Result<Outcome> {
+    let plan = Plan::read(suite, &options.filter)?;
     let out = dirs::target().join("conformance").join("out").join(suite);
     std::fs::create_dir_all(&out)?;
     let file = out.join("suite.txt");
-    let names: Vec<&str> = chosen.iter().map(|t| t.as_str()).collect();
+    let names: Vec<&str> = plan.chosen.iter().map(String::as_str).collect();
     std::fs::write(&file, names.join("\n") + "\n")?;
 
     let mut command = harness();
@@ -217,29 +264,7 @@ pub(crate) fn run_suite(suite: &str, options: &Options) -> Result<Outcome> {
     }
     process::watch(&mut command)?.check()?;
 
-    let results = read_results(&read(out.join("results.tsv"))?);
-    let mut outcome = Outcome {
-        passed: 0,
-        total: 0,
-        missing: Vec::new(),
-        excluded,
-    };
-    for ((test, name), (status, _)) in &baseline {
-        if status != "passed" || !chosen.contains(test) {
-            continue;
-        }
-        outcome.total += 1;
-        match results.get(&(test.clone(), name.clone())) {
-            Some((status, _)) if status == "passed" => outcome.passed += 1,
-            Some((status, error)) => outcome.missing.push(format!(
-                "`{}` {status}: {error}",
-                short(name_of(test, name))
-            )),
-            None => outcome
-                .missing
-                .push(format!("`{}` did not run", short(name_of(test, name)))),
-        }
-    }
+    let outcome = plan.judge(&read_results(&read(&out.join("results.tsv"))?));
     println!(
         "conformance {suite}: {} of {} (left out: {})",
         outcome.passed,
@@ -253,11 +278,6 @@ pub(crate) fn run_suite(suite: &str, options: &Options) -> Result<Outcome> {
         println!("  stack traces: {}", out.join("logs").display());
     }
     Ok(outcome)
-}
-
-/// The display name says more than the method where a test is run with several arguments.
-fn name_of<'a>(test: &'a str, display: &'a str) -> &'a str {
-    if display.is_empty() { test } else { display }
 }
 
 #[cfg(test)]
@@ -286,6 +306,22 @@ mod tests {
             tests.into_iter().collect::<Vec<_>>(),
             ["a.B#one", "a.B#two", "a.C#three"]
         );
+    }
+
+    #[test]
+    fn a_test_that_failed_or_did_not_run_is_missing() {
+        let plan = |chosen: &str| Plan {
+            chosen: [chosen.to_owned()].into(),
+            excluded: BTreeMap::new(),
+            baseline: read_results(RESULTS),
+        };
+        let passed = plan("a.B#one").judge(&read_results(RESULTS));
+        assert_eq!((passed.passed, passed.total), (1, 1));
+        let absent = plan("a.B#one").judge(&BTreeMap::new());
+        assert_eq!(absent.missing, ["`B one [1]` did not run"]);
+        assert!(absent.check().is_err());
+        let not_asked = plan("a.B#two").judge(&BTreeMap::new());
+        assert_eq!(not_asked.total, 0, "a real Kafka fails it too");
     }
 
     #[test]

@@ -49,6 +49,7 @@ pub(crate) fn check(program: &PathBuf, advisories: bool) -> Result<()> {
         "--workspace",
         "--locked",
         "check",
+        "--hide-inclusion-graph",
         "bans",
         "licenses",
         "sources",

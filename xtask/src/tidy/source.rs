@@ -22,10 +22,14 @@ impl Source {
         self.code[..at].matches('\n').count() + 1
     }
 
-    /// Whether the file is a test, or the byte lies behind the file's `#[cfg(test)]` module at its end.
+    /// Whether the file is a test or an example, or the byte lies behind the `#[cfg(test)]` of the module at its end.
     pub(super) fn is_test(&self, at: usize) -> bool {
-        let in_tests = self.path.contains("/tests/") || self.path.ends_with("/tests.rs");
-        in_tests
+        let folder = ["/tests/", "/examples/"]
+            .iter()
+            .any(|dir| self.path.contains(dir));
+        let file = self.path.starts_with("tests/") || self.path.ends_with("tests.rs");
+        folder
+            || file
             || self
                 .code
                 .find("#[cfg(test)]")
