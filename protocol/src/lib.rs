@@ -9,6 +9,7 @@ pub mod compression;
 mod error_code;
 pub mod frame;
 pub mod guard;
+pub mod internal;
 pub mod messages;
 mod reader;
 mod splice;

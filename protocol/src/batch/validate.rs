@@ -314,4 +314,6 @@ fn put_right(
 }
 
 #[cfg(test)]
+mod record_tests;
+#[cfg(test)]
 mod tests;
