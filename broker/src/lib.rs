@@ -1,1 +1,40 @@
-//! Ottla, as a library.
+//! Ottla, Kafka's little sister: a small, fast broker for development and tests.
+//!
+//! The binary is a thin shell around [`process::Process`]. A test may embed the same:
+//!
+//! ```no_run
+//! # async fn example() -> anyhow::Result<()> {
+//! let ottla = ottla::Builder::new().set("listeners", "PLAINTEXT://127.0.0.1:0").start().await?;
+//! println!("bootstrap.servers={}", ottla.bootstrap());
+//! ottla.shutdown().await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! ARCHITECTURE.md shows how the parts fit.
+
+pub mod acquire;
+pub mod admin;
+pub mod api;
+pub mod broker;
+pub mod builder;
+pub mod cli;
+pub mod clock;
+pub mod cluster;
+pub mod config;
+pub mod connection;
+pub mod context;
+pub mod deadlines;
+pub mod error_code;
+pub mod features;
+pub mod groups;
+mod log_config;
+pub mod metrics;
+pub mod node;
+pub mod process;
+mod records;
+pub mod server;
+pub mod share_state;
+pub mod shares;
+
+pub use builder::Builder;

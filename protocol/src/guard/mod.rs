@@ -60,7 +60,8 @@ pub enum DecodeError {
     },
 }
 
-/// Decodes the body of a request, whole: bytes behind the last field are an error.
+/// Decodes the body of a request. Bytes behind the last field are ignored, as in Kafka: librdkafka 2
+/// sends three of them with Metadata v13.
 ///
 /// Strings, blobs and records of the result are slices of `body`: copy what is to outlive the request,
 /// or the whole frame stays in memory with it.
@@ -69,12 +70,17 @@ pub fn decode<R: Request>(body: Bytes, version: i16) -> Result<R, DecodeError> {
     if !(R::VERSIONS.min..=R::VERSIONS.max).contains(&version) {
         return Err(DecodeError::UnsupportedVersion { api, version });
     }
-    check(R::KEY, version, &body)?;
-    decode_walked(body, api, version)
+    let end = measure(R::KEY, version, &body)?;
+    decode_walked(body.slice(..end), api, version)
 }
 
 /// Walks the body of a request of any API without decoding it: what [`decode`] does first.
 pub fn check(key: i16, version: i16, body: &[u8]) -> Result<(), DecodeError> {
+    measure(key, version, body).map(drop)
+}
+
+/// As [`check`]; answers where the last field ends.
+pub fn measure(key: i16, version: i16, body: &[u8]) -> Result<usize, DecodeError> {
     let api = api_name(key);
     let shape = table::shape(key)
         .filter(|shape| (shape.min..=shape.max).contains(&version))
@@ -85,17 +91,13 @@ pub fn check(key: i16, version: i16, body: &[u8]) -> Result<(), DecodeError> {
         at,
         problem,
     };
-    let end = walk::walk(
+    walk::walk(
         body,
         shape.fields,
         version,
         frame::is_flexible(key, version),
     )
-    .map_err(|(at, problem)| malformed(at, problem))?;
-    match body.len() - end {
-        0 => Ok(()),
-        rest => Err(malformed(end, Malformed::Trailing(rest))),
-    }
+    .map_err(|(at, problem)| malformed(at, problem))
 }
 
 /// The memory, in bytes, that decoding a body of this length may take on top of it.

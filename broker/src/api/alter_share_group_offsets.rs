@@ -1,0 +1,65 @@
+//! AlterShareGroupOffsets (key 91), version 0. KIP-932.
+//!
+//! - Only for an empty group; a group that does not exist is made.
+//! - Offsets are stored unchecked, -1 means the reset policy. Loaded share partitions are dropped, so
+//!   that the next fetch starts at the new offset.
+
+use ottla_coordinator::group::share_offsets::AlteredTopic;
+use ottla_protocol::StrBytes;
+use ottla_protocol::messages::alter_share_group_offsets_response::{
+    AlterShareGroupOffsetsResponse, AlterShareGroupOffsetsResponsePartition,
+    AlterShareGroupOffsetsResponseTopic,
+};
+use ottla_protocol::messages::{AlterShareGroupOffsetsRequest, TopicName};
+
+use super::coordinator::{shard, share_groups_on};
+use crate::broker::Topics;
+use crate::context::Cx;
+use crate::error_code::ApiError;
+
+pub(super) async fn handle(
+    cx: &Cx,
+    request: AlterShareGroupOffsetsRequest,
+) -> AlterShareGroupOffsetsResponse {
+    match alter(cx, &request) {
+        Ok(topics) => AlterShareGroupOffsetsResponse::default()
+            .with_error_message(None)
+            .with_responses(topics.into_iter().map(respond).collect()),
+        Err(error) => AlterShareGroupOffsetsResponse::default()
+            .with_error_code(error.number())
+            .with_error_message(error.message.map(StrBytes::from_string)),
+    }
+}
+
+fn alter(cx: &Cx, request: &AlterShareGroupOffsetsRequest) -> Result<Vec<AlteredTopic>, ApiError> {
+    share_groups_on(cx)?;
+    let topics: Vec<(String, Vec<(i32, i64)>)> = request
+        .topics
+        .iter()
+        .map(|topic| {
+            let offsets = topic.partitions.iter().map(|p| (p.partition_index, p.start_offset));
+            (topic.topic_name.to_string(), offsets.collect())
+        })
+        .collect();
+    let image = Topics(&cx.broker.cluster);
+    shard(cx, &request.group_id)?.change(&cx.broker, |machine, _| {
+        Ok(machine.alter_share_offsets(&request.group_id, &topics, &image)?)
+    })
+}
+
+fn respond(topic: AlteredTopic) -> AlterShareGroupOffsetsResponseTopic {
+    let partitions = topic.partitions.into_iter().map(|(index, result)| {
+        let (code, message) = match result.map_err(ApiError::from) {
+            Ok(()) => (0, None),
+            Err(error) => (error.number(), error.message),
+        };
+        AlterShareGroupOffsetsResponsePartition::default()
+            .with_partition_index(index)
+            .with_error_code(code)
+            .with_error_message(message.map(StrBytes::from_string))
+    });
+    AlterShareGroupOffsetsResponseTopic::default()
+        .with_topic_name(TopicName(StrBytes::from_string(topic.topic_name)))
+        .with_topic_id(ottla_protocol::Uuid::from_bytes(topic.topic_id.0))
+        .with_partitions(partitions.collect())
+}

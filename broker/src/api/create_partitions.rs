@@ -1,0 +1,46 @@
+//! CreatePartitions (key 37), versions 0-3. KIP-195.
+//!
+//! - The count is the new total and must be an increase; replicas of the new partitions may be given.
+//! - A topic that is named twice in a request is refused.
+
+use std::collections::HashMap;
+
+use ottla_protocol::messages::CreatePartitionsRequest;
+use ottla_protocol::messages::create_partitions_request::CreatePartitionsTopic;
+use ottla_protocol::messages::create_partitions_response::{
+    CreatePartitionsResponse, CreatePartitionsTopicResult,
+};
+use ottla_protocol::{ErrorCode, StrBytes};
+
+use crate::context::Cx;
+use crate::error_code::ApiError;
+
+pub(super) async fn handle(cx: &Cx, request: CreatePartitionsRequest) -> CreatePartitionsResponse {
+    let mut named: HashMap<&str, usize> = HashMap::new();
+    for topic in &request.topics {
+        *named.entry(&topic.name).or_default() += 1;
+    }
+    let results = request.topics.iter().map(|wanted| {
+        let result = if named[&**wanted.name] > 1 {
+            Err(ApiError::new(ErrorCode::INVALID_REQUEST, "Duplicate topic name."))
+        } else {
+            create(cx, wanted, request.validate_only)
+        };
+        let (code, message) = match result {
+            Ok(()) => (ErrorCode::NONE, None),
+            Err(error) => (error.code, error.message),
+        };
+        CreatePartitionsTopicResult::default()
+            .with_name(wanted.name.clone())
+            .with_error_code(code.0)
+            .with_error_message(message.map(StrBytes::from_string))
+    });
+    CreatePartitionsResponse::default().with_results(results.collect())
+}
+
+fn create(cx: &Cx, wanted: &CreatePartitionsTopic, validate_only: bool) -> Result<(), ApiError> {
+    let assignments = wanted.assignments.as_ref().map(|lists| {
+        lists.iter().map(|list| list.broker_ids.iter().map(|id| id.0).collect()).collect()
+    });
+    cx.broker.create_partitions(&wanted.name, wanted.count, assignments, validate_only)
+}

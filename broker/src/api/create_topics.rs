@@ -1,0 +1,94 @@
+//! CreateTopics (key 19), versions 2-7. KIP-4, KIP-464 (defaults with -1), KIP-525 (configs in the answer).
+//!
+//! - Names, partitions, replicas and configs are checked one topic at a time; each has its own error.
+//! - A topic that is named twice in a request is refused.
+//! - Served by every broker: all of them are the controller's neighbours in this process.
+
+use std::collections::HashMap;
+
+use ottla_protocol::messages::CreateTopicsRequest;
+use ottla_protocol::messages::create_topics_request::CreatableTopic;
+use ottla_protocol::messages::create_topics_response::{
+    CreatableTopicConfigs, CreatableTopicResult, CreateTopicsResponse,
+};
+use ottla_protocol::{ErrorCode, StrBytes, Uuid};
+
+use super::config_resources::with_world;
+use crate::cluster::NewTopic;
+use crate::context::Cx;
+use crate::error_code::ApiError;
+
+pub(super) async fn handle(cx: &Cx, request: CreateTopicsRequest) -> CreateTopicsResponse {
+    let mut named: HashMap<&str, usize> = HashMap::new();
+    for topic in &request.topics {
+        *named.entry(&topic.name).or_default() += 1;
+    }
+    let results = request.topics.iter().map(|wanted| {
+        let made = if named[&**wanted.name] > 1 {
+            Err(ApiError::new(ErrorCode::INVALID_REQUEST, "Duplicate topic name."))
+        } else {
+            create(cx, wanted, request.validate_only)
+        };
+        respond(cx, wanted, made)
+    });
+    CreateTopicsResponse::default().with_topics(results.collect())
+}
+
+/// What was made: its id, and the replicas of each partition.
+type Made = (Uuid, Vec<Vec<i32>>);
+
+fn create(cx: &Cx, wanted: &CreatableTopic, validate_only: bool) -> Result<Made, ApiError> {
+    let given: Vec<(String, Option<String>)> = wanted
+        .configs
+        .iter()
+        .map(|c| (c.name.to_string(), c.value.as_ref().map(ToString::to_string)))
+        .collect();
+    crate::cluster::placement::check_name(&wanted.name)?;
+    let own = with_world(cx, |configs, world| configs.check_new_topic(world, &given))?;
+    let assignments = wanted
+        .assignments
+        .iter()
+        .map(|a| (a.partition_index, a.broker_ids.iter().map(|id| id.0).collect()))
+        .collect();
+    let new = NewTopic {
+        name: wanted.name.to_string(),
+        partitions: wanted.num_partitions,
+        replication_factor: wanted.replication_factor,
+        assignments,
+        configs: own,
+    };
+    cx.broker.create_topic(&new, validate_only)
+}
+
+fn respond(cx: &Cx, wanted: &CreatableTopic, made: Result<Made, ApiError>) -> CreatableTopicResult {
+    let result = CreatableTopicResult::default().with_name(wanted.name.clone());
+    match made {
+        Ok((id, replicas)) => result
+            .with_topic_id(id)
+            .with_error_message(None)
+            .with_num_partitions(replicas.len() as i32)
+            .with_replication_factor(replicas.first().map_or(-1, |r| r.len() as i16))
+            .with_configs(Some(configs(cx, &wanted.name))),
+        Err(error) => result
+            .with_error_code(error.number())
+            .with_error_message(error.message.map(StrBytes::from_string))
+            .with_num_partitions(-1)
+            .with_replication_factor(-1)
+            .with_configs(Some(vec![])),
+    }
+}
+
+/// The configuration that the new topic has.
+fn configs(cx: &Cx, name: &str) -> Vec<CreatableTopicConfigs> {
+    with_world(cx, |configs, world| configs.describe_topic(world.broker, name))
+        .into_iter()
+        .map(|entry| {
+            CreatableTopicConfigs::default()
+                .with_name(StrBytes::from_string(entry.name))
+                .with_value(entry.value.map(StrBytes::from_string))
+                .with_read_only(entry.read_only)
+                .with_config_source(entry.source.wire())
+                .with_is_sensitive(entry.sensitive)
+        })
+        .collect()
+}

@@ -1,0 +1,31 @@
+//! DeleteGroups (key 42), versions 0-3. KIP-229; v3 has a message for each group.
+//!
+//! - Only empty groups go, and with a share group the state of its share partitions.
+
+use ottla_protocol::StrBytes;
+use ottla_protocol::messages::delete_groups_response::{DeletableGroupResult, DeleteGroupsResponse};
+use ottla_protocol::messages::{DeleteGroupsRequest, GroupId};
+
+use super::coordinator::shard;
+use crate::context::Cx;
+use crate::error_code::ApiError;
+
+pub(super) async fn handle(cx: &Cx, request: DeleteGroupsRequest) -> DeleteGroupsResponse {
+    let results = request.groups_names.iter().map(|id| {
+        let (code, message) = match delete(cx, id) {
+            Ok(()) => (0, None),
+            Err(error) => (error.number(), error.message),
+        };
+        DeletableGroupResult {
+            group_id: id.clone(),
+            error_code: code,
+            error_message: message.map(StrBytes::from_string),
+            ..Default::default()
+        }
+    });
+    DeleteGroupsResponse { results: results.collect(), ..Default::default() }
+}
+
+fn delete(cx: &Cx, id: &GroupId) -> Result<(), ApiError> {
+    shard(cx, id)?.change(&cx.broker, |machine, _| Ok(machine.delete_share_group(id)?))
+}

@@ -1,0 +1,71 @@
+//! IncrementalAlterConfigs (key 44), versions 0-1. KIP-339, KIP-412.
+//!
+//! - SET, DELETE, APPEND, SUBTRACT; a resource changes as a whole or not at all.
+//! - A resource that is named twice is refused both times, as in Kafka.
+//! - Loggers are checked and then left to the log filter of the command line: nothing is stored.
+
+use std::collections::HashMap;
+
+use ottla_protocol::messages::IncrementalAlterConfigsRequest;
+use ottla_protocol::messages::incremental_alter_configs_request::AlterConfigsResource;
+use ottla_protocol::messages::incremental_alter_configs_response::{
+    AlterConfigsResourceResponse, IncrementalAlterConfigsResponse,
+};
+use ottla_protocol::{ErrorCode, StrBytes};
+
+use super::config_resources::with_world;
+use crate::config::{AlterOp, OpKind, ResourceType};
+use crate::context::Cx;
+use crate::error_code::ApiError;
+
+pub(super) async fn handle(
+    cx: &Cx,
+    request: IncrementalAlterConfigsRequest,
+) -> IncrementalAlterConfigsResponse {
+    let mut named: HashMap<(i8, &StrBytes), usize> = HashMap::new();
+    for resource in &request.resources {
+        *named.entry((resource.resource_type, &resource.resource_name)).or_default() += 1;
+    }
+    let responses = request.resources.iter().map(|resource| {
+        let twice = named[&(resource.resource_type, &resource.resource_name)] > 1;
+        let result = if twice {
+            let message = "Each resource must appear at most once.";
+            Err(ApiError::new(ErrorCode::INVALID_REQUEST, message))
+        } else {
+            alter(cx, resource, request.validate_only)
+        };
+        let (code, message) = match result {
+            Ok(()) => (ErrorCode::NONE, None),
+            Err(error) => (error.code, error.message),
+        };
+        AlterConfigsResourceResponse::default()
+            .with_error_code(code.0)
+            .with_error_message(message.map(StrBytes::from_string))
+            .with_resource_type(resource.resource_type)
+            .with_resource_name(resource.resource_name.clone())
+    });
+    IncrementalAlterConfigsResponse::default().with_responses(responses.collect())
+}
+
+fn alter(cx: &Cx, resource: &AlterConfigsResource, validate_only: bool) -> Result<(), ApiError> {
+    let ops = resource
+        .configs
+        .iter()
+        .map(|config| {
+            let kind = OpKind::from_wire(config.config_operation).ok_or_else(|| {
+                let message = format!("Unknown operation type {}.", config.config_operation);
+                ApiError::new(ErrorCode::INVALID_REQUEST, message)
+            })?;
+            let value = config.value.as_ref().map(ToString::to_string);
+            Ok(AlterOp { key: config.name.to_string(), kind, value })
+        })
+        .collect::<Result<Vec<_>, ApiError>>()?;
+    let mut changes = with_world(cx, |configs, world| {
+        configs.incremental_alter(world, resource.resource_type, &resource.resource_name, &ops)
+    })?;
+    changes.retain(|change| change.resource != ResourceType::BrokerLogger);
+    if validate_only {
+        return Ok(());
+    }
+    cx.broker.store_configs(changes)
+}

@@ -1,0 +1,126 @@
+//! What ShareFetch and ShareAcknowledge have in common: looking up share partitions, and applying
+//! acknowledgements.
+
+use std::sync::Arc;
+
+use ottla_coordinator::share::cell::Ticket;
+use ottla_coordinator::share::session::{SessionError, SessionPartition};
+use ottla_coordinator::share::state::ShareKey;
+use ottla_coordinator::share::types::{AckBatch, Limits};
+use ottla_coordinator::types::TopicPartition;
+use ottla_protocol::{ErrorCode, StrBytes};
+
+use crate::cluster::Partition;
+use crate::context::Cx;
+use crate::error_code::ApiError;
+use crate::shares::{Handle, Slot};
+
+/// RENEW on the wire (KIP-1222).
+const RENEW: i8 = 4;
+
+/// One request's group, member and limits.
+pub(super) struct Who<'a> {
+    pub(super) group: Arc<str>,
+    pub(super) member: &'a str,
+    pub(super) limits: Limits,
+    /// Whether RENEW may occur: v2 and `IsRenewAck`.
+    pub(super) renews: bool,
+}
+
+/// A nullable text, null as the empty one.
+pub(super) fn text(value: Option<&StrBytes>) -> &str {
+    value.map_or("", |text| text)
+}
+
+/// The error code of a refused share session.
+pub(super) fn session_error(error: SessionError) -> ErrorCode {
+    match error {
+        SessionError::NotFound => ErrorCode::SHARE_SESSION_NOT_FOUND,
+        SessionError::InvalidEpoch => ErrorCode::INVALID_SHARE_SESSION_EPOCH,
+        SessionError::LimitReached => ErrorCode::SHARE_SESSION_LIMIT_REACHED,
+        SessionError::InvalidRequest => ErrorCode::INVALID_REQUEST,
+    }
+}
+
+/// The partition behind a topic id and an index.
+pub(super) fn partition(cx: &Cx, wanted: TopicPartition) -> Result<Arc<Partition>, ApiError> {
+    let id = ottla_protocol::Uuid::from_bytes(wanted.topic_id.0);
+    let topic = cx.broker.cluster.topic_by_id(id).ok_or(ErrorCode::UNKNOWN_TOPIC_ID)?;
+    topic.partition(wanted.partition).ok_or_else(|| ErrorCode::UNKNOWN_TOPIC_OR_PARTITION.into())
+}
+
+/// The slot behind a partition of a session, remembered there.
+pub(super) fn slot(
+    cx: &Cx,
+    group: &Arc<str>,
+    listed: &SessionPartition<Handle>,
+) -> Result<Arc<Slot>, ApiError> {
+    if let Some(slot) = listed.handle().filter(|slot| slot.is_current() && slot.leader == cx.node.id) {
+        return Ok(slot);
+    }
+    let partition = partition(cx, listed.partition)?;
+    let key = ShareKey { group_id: Arc::clone(group), partition: listed.partition };
+    let slot = cx.broker.shares.get(&cx.broker, cx.node.id, &key, &partition)?;
+    listed.remember(Some(Arc::clone(&slot)));
+    Ok(slot)
+}
+
+/// An acknowledgement that was accepted and is being written, or was refused.
+pub(super) type Acknowledged = Result<Option<Ticket>, ApiError>;
+
+/// Applies the acknowledgements of one partition; they hold once the ticket says so.
+pub(super) fn acknowledge(
+    cx: &Cx,
+    who: &Who<'_>,
+    wanted: TopicPartition,
+    batches: &[AckBatch<'_>],
+) -> Acknowledged {
+    let partition = partition(cx, wanted)?;
+    if partition.leader() != cx.node.id {
+        return Err(ErrorCode::NOT_LEADER_OR_FOLLOWER.into());
+    }
+    check(who, batches)?;
+    let key = ShareKey { group_id: Arc::clone(&who.group), partition: wanted };
+    let slot = cx.broker.shares.loaded(&cx.broker, &key).ok_or_else(|| {
+        ApiError::new(
+            ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
+            "This server does not host this topic-partition.",
+        )
+    })?;
+    let now = cx.now();
+    slot.follow_log_start();
+    let ticket = slot.cell.acknowledge(now, who.member, batches, who.renews, &who.limits)?;
+    slot.settle(&cx.broker, now, &who.limits);
+    count(cx, batches);
+    Ok(Some(ticket))
+}
+
+/// The checks that need no state.
+fn check(who: &Who<'_>, batches: &[AckBatch<'_>]) -> Result<(), ApiError> {
+    let renews = batches.iter().any(|b| b.types.contains(&RENEW));
+    if renews && !who.renews {
+        return Err(ErrorCode::INVALID_REQUEST.into());
+    }
+    Ok(())
+}
+
+fn count(cx: &Cx, batches: &[AckBatch<'_>]) {
+    const NAMES: [&str; 5] = ["Gap", "Accept", "Release", "Reject", "Renew"];
+    for batch in batches {
+        let records = batch.last.abs_diff(batch.first).saturating_add(1);
+        let per_type = if batch.types.len() == 1 { records } else { 1 };
+        for &kind in batch.types {
+            if let Some(name) = usize::try_from(kind).ok().and_then(|k| NAMES.get(k)) {
+                cx.broker.metrics.acknowledged(name, per_type);
+            }
+        }
+    }
+}
+
+/// Waits until an acknowledgement is committed.
+pub(super) async fn settled(acknowledged: Acknowledged) -> Result<(), ApiError> {
+    match acknowledged? {
+        Some(ticket) => Ok(ticket.wait().await?),
+        None => Ok(()),
+    }
+}

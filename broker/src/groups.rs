@@ -1,0 +1,316 @@
+//! The group coordinators: one shard a partition of `__consumer_offsets`.
+//!
+//! A request becomes a plan of the pure machine; its records are appended as one batch, applied, and
+//! only then answered. What a plan has to do elsewhere (state of share partitions) follows without
+//! the shard's lock. A shard whose partition got a new leader epoch is replayed from the log.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use ottla_coordinator::group::plan::{
+    AfterDelete, GroupEffect, GroupErrorKind, Plan, ShareGroupConfig, ShareGroupConfigs,
+};
+use ottla_coordinator::group::{GroupCoordinator, GroupListing};
+use ottla_coordinator::share::state::ShareKey;
+use ottla_coordinator::types::{TopicPartition, Ts, Uuid};
+use ottla_protocol::ErrorCode;
+use ottla_storage::{AppendOptions, Origin};
+
+use crate::broker::{Broker, Topics};
+use crate::cluster::image::CONSUMER_OFFSETS;
+use crate::cluster::{NOBODY, Partition};
+use crate::deadlines::{Due, OwnerId};
+use crate::error_code::ApiError;
+use crate::records;
+
+/// The groups of one partition of `__consumer_offsets`.
+pub struct Shard {
+    partition: Arc<Partition>,
+    state: Mutex<Loaded>,
+    owner: Mutex<Option<OwnerId>>,
+    broker: Weak<Broker>,
+}
+
+impl std::fmt::Debug for Shard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "groups of {:?}", self.partition)
+    }
+}
+
+#[derive(Debug)]
+struct Loaded {
+    /// The leader epoch that the log was replayed in.
+    epoch: i32,
+    machine: GroupCoordinator,
+}
+
+/// Group configurations by group, as the machine asks for them.
+struct Configs<'a>(&'a Broker);
+
+impl ShareGroupConfigs for Configs<'_> {
+    fn share(&self, group_id: &str) -> ShareGroupConfig {
+        share_group_config(self.0, group_id)
+    }
+}
+
+/// What a share group's coordinator runs with.
+pub fn share_group_config(broker: &Broker, group: &str) -> ShareGroupConfig {
+    let own = broker.group_config(group);
+    let bounds = &broker.config().share_groups;
+    ShareGroupConfig {
+        session_timeout_ms: own.share.session_timeout_ms,
+        heartbeat_interval_ms: own.share.heartbeat_interval_ms,
+        assignment_interval_ms: own.share.assignment_interval_ms,
+        max_size: bounds.max_size,
+        initialize_retry_interval_ms: bounds.initialize_retry_interval_ms,
+    }
+}
+
+impl Shard {
+    /// The machine, replayed if the partition has changed hands since.
+    fn lock(&self, broker: &Broker) -> Result<MutexGuard<'_, Loaded>, ApiError> {
+        let leadership = self.partition.leadership();
+        if leadership.leader == NOBODY {
+            return Err(ErrorCode::COORDINATOR_NOT_AVAILABLE.into());
+        }
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.epoch == leadership.leader_epoch {
+            return Ok(state);
+        }
+        let mut machine = GroupCoordinator::new();
+        records::replay_groups(&self.partition.log, |record| machine.apply(&record))?;
+        let image = Topics(&broker.cluster);
+        let interrupted = machine.on_loaded(broker.clock.session_now(), &Configs(broker), &image);
+        let orphaned = machine.orphaned_topics(&image);
+        *state = Loaded { epoch: leadership.leader_epoch, machine };
+        drop(state);
+        self.set_deadline(broker);
+        self.carry_out(broker, interrupted)?;
+        if !orphaned.is_empty() {
+            self.topics_deleted(broker, &orphaned)?;
+        }
+        Ok(self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// A question to the machine.
+    pub fn ask<T>(
+        &self,
+        broker: &Broker,
+        question: impl FnOnce(&GroupCoordinator) -> T,
+    ) -> Result<T, ApiError> {
+        Ok(question(&self.lock(broker)?.machine))
+    }
+
+    /// Plans a change, commits it, carries out what follows, and answers.
+    pub fn change<R>(
+        &self,
+        broker: &Broker,
+        plan: impl FnOnce(&GroupCoordinator, Ts) -> Result<Plan<R>, ApiError>,
+    ) -> Result<R, ApiError> {
+        let (response, effects) = {
+            let mut state = self.lock(broker)?;
+            let plan = plan(&state.machine, broker.clock.session_now())?;
+            self.commit(broker, &mut state, plan)?
+        };
+        self.set_deadline(broker);
+        self.carry_out(broker, effects)?;
+        Ok(response)
+    }
+
+    fn commit<R>(
+        &self,
+        broker: &Broker,
+        state: &mut Loaded,
+        plan: Plan<R>,
+    ) -> Result<(R, Vec<GroupEffect>), ApiError> {
+        if !plan.records.is_empty() {
+            let leadership = self.partition.leadership();
+            if leadership.leader_epoch != state.epoch {
+                return Err(ErrorCode::NOT_COORDINATOR.into());
+            }
+            let now = broker.clock.now();
+            let batch = records::group_batch(&plan.records, now)?;
+            let options = AppendOptions {
+                leader_epoch: leadership.leader_epoch,
+                now,
+                log_append_time: false,
+                origin: Origin::Coordinator,
+            };
+            self.partition.log.append(&batch.bytes, &batch.header, options)?;
+            for record in &plan.records {
+                state.machine.apply(record);
+            }
+        }
+        state.machine.set_timers(&plan.timers);
+        Ok((plan.response, plan.effects))
+    }
+
+    /// Does what committed plans ask of the share coordinators, and reports back.
+    fn carry_out(&self, broker: &Broker, effects: Vec<GroupEffect>) -> Result<(), ApiError> {
+        let mut queue: std::collections::VecDeque<_> = effects.into();
+        while let Some(effect) = queue.pop_front() {
+            let plan = match effect {
+                GroupEffect::InitializeState { group_id, state_epoch, partitions } => {
+                    let mut done = vec![];
+                    for wanted in partitions {
+                        let key = key(&group_id, wanted.partition);
+                        let made =
+                            broker.share_states.initialize(broker, &key, state_epoch, wanted.start_offset);
+                        match made {
+                            Ok(()) => done.push(wanted.partition),
+                            Err(error) => {
+                                tracing::warn!(group = %group_id, partition = ?wanted.partition, %error, "share state could not be initialised; it is tried again");
+                            }
+                        }
+                    }
+                    broker.shares.invalidate(broker, &group_id, &done);
+                    let state = self.lock(broker)?;
+                    (state.machine.state_initialized(&group_id, &done), state)
+                }
+                GroupEffect::DeleteState { group_id, partitions, then } => {
+                    broker.shares.invalidate(broker, &group_id, &partitions);
+                    for &partition in &partitions {
+                        broker.share_states.delete(broker, &key(&group_id, partition))?;
+                    }
+                    if then == AfterDelete::DeleteGroup {
+                        broker.shares.group_deleted(broker, &group_id);
+                    }
+                    let state = self.lock(broker)?;
+                    (state.machine.state_deleted(&group_id, &then), state)
+                }
+            };
+            let (plan, mut state) = plan;
+            queue.extend(self.commit(broker, &mut state, plan)?.1);
+        }
+        Ok(())
+    }
+
+    fn topics_deleted(&self, broker: &Broker, gone: &BTreeSet<Uuid>) -> Result<(), ApiError> {
+        self.change(broker, |machine, _| Ok(machine.topics_deleted(gone)))
+    }
+
+    fn set_deadline(&self, broker: &Broker) {
+        let owner = *self.owner.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(owner) = owner {
+            broker.deadlines.set(owner, self.next_deadline(broker));
+        }
+    }
+
+    fn next_deadline(&self, broker: &Broker) -> Option<Ts> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.machine.next_deadline().map(|at| broker.clock.from_session(at))
+    }
+}
+
+impl Due for Shard {
+    fn on_deadline(&self, _now: Ts) -> Option<Ts> {
+        let broker = self.broker.upgrade()?;
+        loop {
+            let expired = self.lock(&broker).and_then(|mut state| {
+                let now = broker.clock.session_now();
+                match state.machine.on_deadline(now, &Topics(&broker.cluster)) {
+                    Some(plan) => self.commit(&broker, &mut state, plan).map(|_| true),
+                    None => Ok(false),
+                }
+            });
+            match expired {
+                Ok(true) => {}
+                Ok(false) => return self.next_deadline(&broker),
+                Err(error) => {
+                    tracing::warn!(%error, "an expired member could not be removed; it is tried again");
+                    return Some(broker.clock.now() + 1000);
+                }
+            }
+        }
+    }
+}
+
+/// A share partition's key.
+pub fn key(group: &str, partition: TopicPartition) -> ShareKey {
+    ShareKey { group_id: group.into(), partition }
+}
+
+/// All group coordinators of the process.
+#[derive(Debug, Default)]
+pub struct Groups {
+    shards: Mutex<BTreeMap<i32, Arc<Shard>>>,
+}
+
+impl Groups {
+    /// Loads what is in the log, so that sessions run from the start on.
+    pub fn open(&self, broker: &Arc<Broker>) -> Result<(), ApiError> {
+        let Some(topic) = broker.cluster.topic(CONSUMER_OFFSETS) else { return Ok(()) };
+        for partition in topic.partitions().iter() {
+            drop(self.shard(broker, partition)?.lock(broker)?);
+        }
+        Ok(())
+    }
+
+    /// The shard over a partition of `__consumer_offsets`.
+    pub fn shard(&self, broker: &Arc<Broker>, partition: &Arc<Partition>) -> Result<Arc<Shard>, ApiError> {
+        let mut shards = self.shards.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(shard) = shards.get(&partition.index) {
+            return Ok(Arc::clone(shard));
+        }
+        let shard = Arc::new(Shard {
+            partition: Arc::clone(partition),
+            state: Mutex::new(Loaded { epoch: -1, machine: GroupCoordinator::new() }),
+            owner: Mutex::default(),
+            broker: Arc::downgrade(broker),
+        });
+        let due: Arc<dyn Due> = Arc::clone(&shard) as Arc<dyn Due>;
+        let id = broker.deadlines.register(Arc::downgrade(&due));
+        *shard.owner.lock().unwrap_or_else(PoisonError::into_inner) = Some(id);
+        shards.insert(partition.index, Arc::clone(&shard));
+        Ok(shard)
+    }
+
+    fn all(&self) -> Vec<Arc<Shard>> {
+        self.shards.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    /// The groups that broker `node` coordinates.
+    pub fn list(&self, broker: &Broker, node: i32, states: &[&str], types: &[&str]) -> Vec<GroupListing> {
+        let mut listed = vec![];
+        for shard in self.all().iter().filter(|shard| shard.partition.leader() == node) {
+            match shard.ask(broker, |machine| machine.list(states, types)) {
+                Ok(groups) => listed.extend(groups),
+                Err(error) => tracing::warn!(%error, "some groups could not be listed"),
+            }
+        }
+        listed
+    }
+
+    /// A topic was deleted: groups forget it.
+    pub fn topic_deleted(&self, broker: &Broker, id: Uuid) {
+        let gone = BTreeSet::from([id]);
+        for shard in self.all() {
+            if let Err(error) = shard.topics_deleted(broker, &gone) {
+                tracing::warn!(%error, "groups could not forget a deleted topic yet; the next load does it");
+            }
+        }
+    }
+
+    /// Leaders have changed: coordinators that moved are replayed, so that sessions go on.
+    pub fn leaders_changed(&self, broker: &Broker) {
+        for shard in self.all() {
+            if let Err(error) = shard.lock(broker).map(drop) {
+                tracing::debug!(?shard, %error, "no coordinator for these groups now");
+            }
+        }
+    }
+}
+
+/// The error code of a refused group operation.
+pub fn error_code(kind: GroupErrorKind) -> ErrorCode {
+    match kind {
+        GroupErrorKind::UnknownTopicOrPartition => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
+        GroupErrorKind::InvalidGroupId => ErrorCode::INVALID_GROUP_ID,
+        GroupErrorKind::UnknownMemberId => ErrorCode::UNKNOWN_MEMBER_ID,
+        GroupErrorKind::InvalidRequest => ErrorCode::INVALID_REQUEST,
+        GroupErrorKind::NonEmptyGroup => ErrorCode::NON_EMPTY_GROUP,
+        GroupErrorKind::GroupIdNotFound => ErrorCode::GROUP_ID_NOT_FOUND,
+        GroupErrorKind::GroupMaxSizeReached => ErrorCode::GROUP_MAX_SIZE_REACHED,
+        GroupErrorKind::FencedMemberEpoch => ErrorCode::FENCED_MEMBER_EPOCH,
+    }
+}

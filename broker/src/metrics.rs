@@ -1,0 +1,164 @@
+//! Metrics, in Prometheus' text format on `GET /metrics`.
+
+use std::fmt;
+
+use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use crate::api::TABLE;
+use crate::clock::Stopwatch;
+
+/// The label of one API.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ApiLabel {
+    api: &'static str,
+}
+
+/// The label of one acknowledgement type.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct AckLabel {
+    ack_type: &'static str,
+}
+
+/// One API's counters, looked up by its place in the table.
+#[derive(Debug)]
+struct ApiMetrics {
+    requests: Counter,
+    micros: Counter,
+}
+
+/// All of the broker's metrics.
+pub struct Metrics {
+    registry: Registry,
+    apis: Vec<ApiMetrics>,
+    /// Connections that this side ended because of what came in.
+    pub connections_refused: Counter,
+    /// Open connections.
+    pub connections: Gauge,
+    /// Batches that were refused.
+    pub produce_refused: Counter,
+    bytes_in: Counter,
+    records_in: Counter,
+    bytes_out: Counter,
+    share_acquired: Counter,
+    share_acknowledged: Family<AckLabel, Counter>,
+    /// Locks that expired.
+    pub share_lock_timeouts: Counter,
+    /// Share-partition state writes that failed.
+    pub share_write_failures: Counter,
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metrics").finish_non_exhaustive()
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Metrics {
+    /// All counters at zero.
+    pub fn new() -> Self {
+        let mut registry = Registry::with_prefix("ottla");
+        let requests = Family::<ApiLabel, Counter>::default();
+        let micros = Family::<ApiLabel, Counter>::default();
+        registry.register("requests", "Requests answered, by API", requests.clone());
+        registry.register(
+            "request_time_microseconds",
+            "Time spent on requests, waiting included, by API",
+            micros.clone(),
+        );
+        let apis = TABLE
+            .iter()
+            .map(|api| {
+                let label = ApiLabel { api: ottla_protocol::api_key::name(api.key).unwrap_or("?") };
+                ApiMetrics {
+                    requests: requests.get_or_create_owned(&label),
+                    micros: micros.get_or_create_owned(&label),
+                }
+            })
+            .collect();
+        let mut counter = |name: &str, help: &str| {
+            let counter = Counter::default();
+            registry.register(name, help, counter.clone());
+            counter
+        };
+        let connections_refused = counter("connections_refused", "Connections ended for bad input");
+        let produce_refused = counter("produce_refused", "Produced batches that were refused");
+        let bytes_in = counter("bytes_in", "Bytes of record batches appended by producers");
+        let records_in = counter("records_in", "Records appended by producers");
+        let bytes_out = counter("bytes_out", "Bytes of record batches sent to consumers");
+        let share_acquired = counter("share_records_acquired", "Records acquired by share consumers");
+        let share_lock_timeouts =
+            counter("share_acquisition_lock_timeouts", "Acquisition locks that expired");
+        let share_write_failures =
+            counter("share_state_write_failures", "Share-partition state writes that failed");
+        let connections = Gauge::default();
+        registry.register("connections", "Open connections", connections.clone());
+        let share_acknowledged = Family::default();
+        registry.register(
+            "share_record_acknowledgements",
+            "Records acknowledged by share consumers, by type",
+            share_acknowledged.clone(),
+        );
+        Self {
+            registry,
+            apis,
+            connections_refused,
+            connections,
+            produce_refused,
+            bytes_in,
+            records_in,
+            bytes_out,
+            share_acquired,
+            share_acknowledged,
+            share_lock_timeouts,
+            share_write_failures,
+        }
+    }
+
+    /// A request was answered.
+    pub fn request(&self, key: i16, watch: Stopwatch) {
+        if let Ok(at) = TABLE.binary_search_by_key(&key, |api| api.key) {
+            self.apis[at].requests.inc();
+            self.apis[at].micros.inc_by((watch.seconds() * 1e6) as u64);
+        }
+    }
+
+    /// A producer's batch was stored.
+    pub fn produced(&self, bytes: usize, records: i32) {
+        self.bytes_in.inc_by(bytes as u64);
+        self.records_in.inc_by(u64::from(records.max(0).unsigned_abs()));
+    }
+
+    /// Record bytes were sent.
+    pub fn fetched(&self, bytes: usize) {
+        self.bytes_out.inc_by(bytes as u64);
+    }
+
+    /// Records were acquired.
+    pub fn acquired(&self, records: u64) {
+        self.share_acquired.inc_by(records);
+    }
+
+    /// Records were acknowledged with `ack_type`, Kafka's word for it.
+    pub fn acknowledged(&self, ack_type: &'static str, records: u64) {
+        self.share_acknowledged.get_or_create_owned(&AckLabel { ack_type }).inc_by(records);
+    }
+
+    /// The text of `GET /metrics`.
+    pub fn render(&self) -> String {
+        let mut out = String::new();
+        if let Err(error) = text::encode(&mut out, &self.registry) {
+            tracing::error!(%error, "metrics could not be rendered");
+        }
+        out
+    }
+}

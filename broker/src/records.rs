@@ -1,0 +1,482 @@
+//! The one map between this project's records and Kafka's schemas in the internal topics.
+
+use bytes::Bytes;
+use ottla_coordinator::group::records::GroupRecord;
+use ottla_coordinator::share::state::{
+    ShareKey, ShareSnapshotValue, ShareStateRecord, ShareUpdateValue,
+};
+use ottla_coordinator::share::types::StateBatch;
+use ottla_coordinator::types::{TopicPartition, Uuid as TopicId};
+use ottla_protocol::batch::{self, BatchBuilder, BatchHeader, Batches};
+use ottla_protocol::internal::{
+    self, ClusterMetadataRecord, ConfigRecord, ConsumerOffsetsRecord, FeatureLevelRecord,
+    PartitionChangeRecord, PartitionRecord, ProducerIdsRecord, RemoveTopicRecord,
+    ShareGroupStateRecord, SharePartitionKey, TopicRecord,
+};
+use ottla_protocol::{ErrorCode, Uuid};
+use ottla_storage::{AppendOptions, Bound, Log, Origin};
+
+use crate::cluster::Leadership;
+use crate::config::{ConfigChange, ResourceType};
+use crate::error_code::ApiError;
+
+mod group;
+
+/// How much of a log is read at a time in a replay.
+const REPLAY_BYTES: usize = 1 << 20;
+/// The leader epoch of the metadata log: this process is its only controller.
+const METADATA_EPOCH: i32 = 1;
+/// What a partition change says of a leader that stays.
+const NO_CHANGE: i32 = -2;
+
+/// A change of the cluster's image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MetadataChange {
+    /// A topic was made.
+    Topic {
+        /// Its name.
+        name: String,
+        /// Its id.
+        id: Uuid,
+    },
+    /// A partition was made.
+    Partition {
+        /// The topic.
+        topic_id: Uuid,
+        /// The partition's index.
+        index: i32,
+        /// Who leads and follows.
+        leadership: Leadership,
+    },
+    /// Leader, replicas or ISR changed; `None` did not.
+    PartitionChange {
+        /// The topic.
+        topic_id: Uuid,
+        /// The partition's index.
+        index: i32,
+        /// The leader, also the same one in a new epoch.
+        leader: Option<i32>,
+        /// The replicas.
+        replicas: Option<Vec<i32>>,
+        /// The replicas in sync.
+        isr: Option<Vec<i32>>,
+    },
+    /// A topic was deleted, with its configuration.
+    RemoveTopic {
+        /// The topic.
+        id: Uuid,
+    },
+    /// A configuration changed.
+    Config(ConfigChange),
+    /// A feature has this finalized level now.
+    Feature {
+        /// The feature.
+        name: String,
+        /// The level; 0 is none.
+        level: i16,
+    },
+    /// Producer ids below this were handed out.
+    ProducerIds {
+        /// The first one that is free.
+        next: i64,
+    },
+}
+
+/// An encoded batch and its header.
+#[derive(Debug)]
+pub struct Batch {
+    /// The batch.
+    pub bytes: Bytes,
+    /// Its header.
+    pub header: BatchHeader,
+}
+
+impl Batch {
+    fn of(builder: BatchBuilder) -> Result<Self, ApiError> {
+        let bytes = builder.build().map_err(|error| ApiError::from(&error))?;
+        let header = BatchHeader::parse(&bytes).map_err(|error| ApiError::from(&error))?;
+        Ok(Self { bytes, header })
+    }
+}
+
+/// Calls `each` with the offset, key and value of every record that the log holds.
+fn replay(
+    log: &Log,
+    mut each: impl FnMut(i64, Option<&[u8]>, Option<&[u8]>) -> Result<(), ApiError>,
+) -> Result<(), ApiError> {
+    let mut next = log.start_offset();
+    while next < log.end_offset() {
+        let slice = log.read(next, REPLAY_BYTES, true, Bound::LogEnd)?;
+        for batch in Batches::new(&slice.bytes) {
+            let (header, bytes) = batch.map_err(|error| ApiError::from(&error))?;
+            let from = next;
+            next = header.next_offset();
+            if header.is_control() {
+                continue;
+            }
+            let records = batch::records(bytes).map_err(|error| ApiError::from(&error))?;
+            for record in records.iter() {
+                let record = record.map_err(|error| ApiError::from(&error))?;
+                if record.offset >= from {
+                    each(record.offset, record.key, record.value)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A record that cannot be read stops the start: guessing would lose what it says.
+fn unreadable(log: &Log, offset: i64, error: &internal::InternalError) -> ApiError {
+    let message = format!("record {offset} of {} cannot be read: {error}", log.name());
+    ApiError::new(ErrorCode::KAFKA_STORAGE_ERROR, message)
+}
+
+/// What the metadata log holds, oldest first. Records that this broker has no use for are left out.
+pub fn read_metadata(log: &Log) -> Result<Vec<MetadataChange>, ApiError> {
+    let mut changes = vec![];
+    replay(log, |offset, _, value| {
+        let Some(value) = value else { return Ok(()) };
+        let record = ClusterMetadataRecord::decode(value)
+            .map_err(|error| unreadable(log, offset, &error))?;
+        changes.extend(to_change(record));
+        Ok(())
+    })?;
+    Ok(changes)
+}
+
+/// Appends changes to the metadata log as one batch.
+pub fn append_metadata(log: &Log, changes: &[MetadataChange], now: i64) -> Result<(), ApiError> {
+    let mut builder = BatchBuilder::coordinator();
+    for change in changes {
+        builder.push(now, None, Some(&from_change(change).encode()));
+    }
+    let batch = Batch::of(builder)?;
+    let options = AppendOptions {
+        leader_epoch: METADATA_EPOCH,
+        now,
+        log_append_time: false,
+        origin: Origin::Coordinator,
+    };
+    log.append(&batch.bytes, &batch.header, options)?;
+    Ok(())
+}
+
+fn from_change(change: &MetadataChange) -> ClusterMetadataRecord {
+    match change {
+        MetadataChange::Topic { name, id } => ClusterMetadataRecord::Topic(TopicRecord {
+            name: name.clone(),
+            topic_id: *id,
+            ..Default::default()
+        }),
+        MetadataChange::Partition { topic_id, index, leadership } => {
+            ClusterMetadataRecord::Partition(PartitionRecord {
+                partition_id: *index,
+                topic_id: *topic_id,
+                replicas: leadership.replicas.clone(),
+                isr: leadership.isr.clone(),
+                leader: leadership.leader,
+                leader_epoch: leadership.leader_epoch,
+                partition_epoch: leadership.partition_epoch,
+                directories: vec![Uuid::nil(); leadership.replicas.len()],
+                ..Default::default()
+            })
+        }
+        MetadataChange::PartitionChange { topic_id, index, leader, replicas, isr } => {
+            ClusterMetadataRecord::PartitionChange(PartitionChangeRecord {
+                partition_id: *index,
+                topic_id: *topic_id,
+                isr: isr.clone(),
+                leader: leader.unwrap_or(NO_CHANGE),
+                replicas: replicas.clone(),
+                ..Default::default()
+            })
+        }
+        MetadataChange::RemoveTopic { id } => {
+            ClusterMetadataRecord::RemoveTopic(RemoveTopicRecord { topic_id: *id, ..Default::default() })
+        }
+        MetadataChange::Config(change) => ClusterMetadataRecord::Config(ConfigRecord {
+            resource_type: change.resource.wire(),
+            resource_name: change.name.clone(),
+            name: change.key.clone(),
+            value: change.value.clone(),
+            ..Default::default()
+        }),
+        MetadataChange::Feature { name, level } => {
+            ClusterMetadataRecord::FeatureLevel(FeatureLevelRecord {
+                name: name.clone(),
+                feature_level: *level,
+                ..Default::default()
+            })
+        }
+        MetadataChange::ProducerIds { next } => ClusterMetadataRecord::ProducerIds(ProducerIdsRecord {
+            next_producer_id: *next,
+            ..Default::default()
+        }),
+    }
+}
+
+fn to_change(record: ClusterMetadataRecord) -> Option<MetadataChange> {
+    Some(match record {
+        ClusterMetadataRecord::Topic(r) => MetadataChange::Topic { name: r.name, id: r.topic_id },
+        ClusterMetadataRecord::Partition(r) => MetadataChange::Partition {
+            topic_id: r.topic_id,
+            index: r.partition_id,
+            leadership: Leadership {
+                leader: r.leader,
+                leader_epoch: r.leader_epoch,
+                partition_epoch: r.partition_epoch,
+                replicas: r.replicas,
+                isr: r.isr,
+            },
+        },
+        ClusterMetadataRecord::PartitionChange(r) => MetadataChange::PartitionChange {
+            topic_id: r.topic_id,
+            index: r.partition_id,
+            leader: (r.leader != NO_CHANGE).then_some(r.leader),
+            replicas: r.replicas,
+            isr: r.isr,
+        },
+        ClusterMetadataRecord::RemoveTopic(r) => MetadataChange::RemoveTopic { id: r.topic_id },
+        ClusterMetadataRecord::Config(r) => MetadataChange::Config(ConfigChange {
+            resource: ResourceType::from_wire(r.resource_type)?,
+            name: r.resource_name,
+            key: r.name,
+            value: r.value,
+        }),
+        ClusterMetadataRecord::FeatureLevel(r) => {
+            MetadataChange::Feature { name: r.name, level: r.feature_level }
+        }
+        ClusterMetadataRecord::ProducerIds(r) => {
+            MetadataChange::ProducerIds { next: r.next_producer_id }
+        }
+        _ => return None,
+    })
+}
+
+/// A topic id that does not begin with a dash, as Kafka's do not, so that tools can take it as an
+/// argument.
+pub fn random_topic_id() -> Uuid {
+    loop {
+        let id = Uuid::from_u128(rand::random());
+        if !topic_id(id).to_string().starts_with('-') && !id.is_nil() {
+            return id;
+        }
+    }
+}
+
+/// A topic id in the coordinators' type.
+pub fn topic_id(id: Uuid) -> TopicId {
+    TopicId(*id.as_bytes())
+}
+
+/// Reads a topic id as Kafka writes it: 22 characters of base64.
+pub fn parse_uuid(text: &str) -> Option<TopicId> {
+    const ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    if text.len() != 22 {
+        return None;
+    }
+    let mut bits: u128 = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        let six = ALPHABET.iter().position(|&known| known == byte)? as u128;
+        // 132 bits are written for 128: the last four must be nothing.
+        bits = if at < 21 { bits << 6 | six } else { bits << 2 | six >> 4 };
+    }
+    Some(TopicId(bits.to_be_bytes()))
+}
+
+/// Calls `each` with every record of `__share_group_state` and its offset.
+pub fn replay_share_state(
+    log: &Log,
+    mut each: impl FnMut(ShareStateRecord, i64),
+) -> Result<(), ApiError> {
+    replay(log, |offset, key, value| {
+        let record = ShareGroupStateRecord::decode(key.unwrap_or_default(), value)
+            .map_err(|error| unreadable(log, offset, &error))?;
+        each(to_share_state(record), offset);
+        Ok(())
+    })
+}
+
+/// The batch of some records of `__share_group_state`.
+pub fn share_state_batch(records: &[ShareStateRecord], now: i64) -> Result<Batch, ApiError> {
+    let mut builder = BatchBuilder::coordinator();
+    for record in records {
+        let (key, value) = from_share_state(record).encode();
+        builder.push(now, Some(&key), value.as_deref());
+    }
+    Batch::of(builder)
+}
+
+fn from_share_state(record: &ShareStateRecord) -> ShareGroupStateRecord {
+    let key = record.key();
+    let key = SharePartitionKey {
+        group_id: key.group_id.to_string(),
+        topic_id: Uuid::from_bytes(key.partition.topic_id.0),
+        partition: key.partition.partition,
+        ..Default::default()
+    };
+    match record {
+        ShareStateRecord::Snapshot { value, .. } => {
+            let value = internal::ShareSnapshotValue {
+                snapshot_epoch: value.snapshot_epoch,
+                state_epoch: value.state_epoch,
+                leader_epoch: value.leader_epoch,
+                start_offset: value.start_offset,
+                create_timestamp: value.create_timestamp,
+                write_timestamp: value.write_timestamp,
+                state_batches: from_batches(&value.state_batches),
+                delivery_complete_count: value.delivery_complete_count,
+                ..Default::default()
+            };
+            ShareGroupStateRecord::ShareSnapshot(key, Some(value))
+        }
+        ShareStateRecord::Update { value, .. } => {
+            let value = internal::ShareUpdateValue {
+                snapshot_epoch: value.snapshot_epoch,
+                leader_epoch: value.leader_epoch,
+                start_offset: value.start_offset,
+                state_batches: from_batches(&value.state_batches),
+                delivery_complete_count: value.delivery_complete_count,
+                ..Default::default()
+            };
+            ShareGroupStateRecord::ShareUpdate(key, Some(value))
+        }
+        ShareStateRecord::Tombstone { .. } => ShareGroupStateRecord::ShareSnapshot(key, None),
+    }
+}
+
+fn to_share_state(record: ShareGroupStateRecord) -> ShareStateRecord {
+    let of = |key: SharePartitionKey| ShareKey {
+        group_id: key.group_id.into(),
+        partition: TopicPartition { topic_id: topic_id(key.topic_id), partition: key.partition },
+    };
+    match record {
+        ShareGroupStateRecord::ShareSnapshot(key, Some(value)) => ShareStateRecord::Snapshot {
+            key: of(key),
+            value: ShareSnapshotValue {
+                snapshot_epoch: value.snapshot_epoch,
+                state_epoch: value.state_epoch,
+                leader_epoch: value.leader_epoch,
+                start_offset: value.start_offset,
+                delivery_complete_count: value.delivery_complete_count,
+                create_timestamp: value.create_timestamp,
+                write_timestamp: value.write_timestamp,
+                state_batches: to_batches(&value.state_batches),
+            },
+        },
+        ShareGroupStateRecord::ShareUpdate(key, Some(value)) => ShareStateRecord::Update {
+            key: of(key),
+            value: ShareUpdateValue {
+                snapshot_epoch: value.snapshot_epoch,
+                leader_epoch: value.leader_epoch,
+                start_offset: value.start_offset,
+                delivery_complete_count: value.delivery_complete_count,
+                state_batches: to_batches(&value.state_batches),
+            },
+        },
+        ShareGroupStateRecord::ShareSnapshot(key, None)
+        | ShareGroupStateRecord::ShareUpdate(key, None) => ShareStateRecord::Tombstone { key: of(key) },
+    }
+}
+
+fn from_batches(batches: &[StateBatch]) -> Vec<internal::StateBatch> {
+    let one = |batch: &StateBatch| internal::StateBatch {
+        first_offset: batch.first,
+        last_offset: batch.last,
+        delivery_state: batch.state as i8,
+        delivery_count: batch.delivery_count,
+        ..Default::default()
+    };
+    batches.iter().map(one).collect()
+}
+
+fn to_batches(batches: &[internal::StateBatch]) -> Vec<StateBatch> {
+    let one = |batch: &internal::StateBatch| StateBatch {
+        first: batch.first_offset,
+        last: batch.last_offset,
+        state: batch.delivery_state as u8,
+        delivery_count: batch.delivery_count,
+    };
+    batches.iter().map(one).collect()
+}
+
+/// Calls `each` with every share group record of `__consumer_offsets`.
+pub fn replay_groups(log: &Log, mut each: impl FnMut(GroupRecord)) -> Result<(), ApiError> {
+    replay(log, |offset, key, value| {
+        let record = ConsumerOffsetsRecord::decode(key.unwrap_or_default(), value)
+            .map_err(|error| unreadable(log, offset, &error))?;
+        if let Some(record) = group::decode(record) {
+            each(record);
+        }
+        Ok(())
+    })
+}
+
+/// The batch of some records of `__consumer_offsets`.
+pub fn group_batch(records: &[GroupRecord], now: i64) -> Result<Batch, ApiError> {
+    let mut builder = BatchBuilder::coordinator();
+    for record in records {
+        let (key, value) = group::encode(record).encode();
+        builder.push(now, Some(&key), value.as_deref());
+    }
+    Batch::of(builder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn topic_ids_read_back_from_their_text() {
+        for _ in 0..100 {
+            let id = topic_id(random_topic_id());
+            assert_eq!(parse_uuid(&id.to_string()), Some(id));
+        }
+        assert_eq!(parse_uuid("short"), None);
+        assert_eq!(parse_uuid("AAAAAAAAAAAAAAAAAAAA!A"), None);
+    }
+
+    #[test]
+    fn metadata_changes_survive_the_log() {
+        let leadership = Leadership {
+            leader: 1,
+            leader_epoch: 2,
+            partition_epoch: 3,
+            replicas: vec![1, 2],
+            isr: vec![1],
+        };
+        let id = random_topic_id();
+        let changes = [
+            MetadataChange::Topic { name: "t".to_owned(), id },
+            MetadataChange::Partition { topic_id: id, index: 4, leadership },
+            MetadataChange::PartitionChange {
+                topic_id: id,
+                index: 4,
+                leader: Some(-1),
+                replicas: None,
+                isr: Some(vec![2]),
+            },
+            MetadataChange::PartitionChange {
+                topic_id: id,
+                index: 4,
+                leader: None,
+                replicas: Some(vec![2]),
+                isr: None,
+            },
+            MetadataChange::Config(ConfigChange {
+                resource: ResourceType::Group,
+                name: "g".to_owned(),
+                key: "k".to_owned(),
+                value: Some("v".to_owned()),
+            }),
+            MetadataChange::Feature { name: "share.version".to_owned(), level: 2 },
+            MetadataChange::ProducerIds { next: 1000 },
+            MetadataChange::RemoveTopic { id },
+        ];
+        for change in changes {
+            let record = ClusterMetadataRecord::decode(&from_change(&change).encode());
+            assert_eq!(record.ok().and_then(to_change), Some(change));
+        }
+    }
+}

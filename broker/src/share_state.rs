@@ -1,0 +1,230 @@
+//! The share coordinators: the state of share partitions in `__share_group_state`.
+//!
+//! One shard a partition of that topic. A change is decided by the pure machine, appended, applied,
+//! and only then answered. A shard whose partition got a new leader epoch is replayed from the log.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ottla_coordinator::share::state::{
+    ShareKey, ShareState, ShareStateRecord, StateError, StateRead, StateSummary,
+};
+use ottla_coordinator::share::types::{PersistedState, StateWrite, WriteError};
+use ottla_coordinator::types::{Ts, Uuid};
+use ottla_protocol::ErrorCode;
+use ottla_storage::{AppendOptions, Origin};
+
+use crate::broker::Broker;
+use crate::cluster::image::SHARE_GROUP_STATE;
+use crate::cluster::{NOBODY, Partition};
+use crate::deadlines::Due;
+use crate::error_code::ApiError;
+use crate::records;
+
+/// One partition of `__share_group_state` and the states in it.
+#[derive(Debug)]
+struct Shard {
+    partition: Arc<Partition>,
+    state: Mutex<Loaded>,
+}
+
+#[derive(Debug)]
+struct Loaded {
+    /// The leader epoch that the log was replayed in.
+    epoch: i32,
+    machine: ShareState,
+}
+
+/// All share coordinators of the process.
+#[derive(Debug, Default)]
+pub struct ShareStates {
+    shards: Mutex<BTreeMap<i32, Arc<Shard>>>,
+}
+
+impl Shard {
+    /// The machine, replayed if the partition has changed hands since.
+    fn lock(&self, broker: &Broker) -> Result<MutexGuard<'_, Loaded>, ApiError> {
+        let leadership = self.partition.leadership();
+        if leadership.leader == NOBODY {
+            return Err(ErrorCode::COORDINATOR_NOT_AVAILABLE.into());
+        }
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.epoch != leadership.leader_epoch {
+            let mut machine = ShareState::new(broker.config().share_state.snapshot_update_records.max(0).unsigned_abs());
+            records::replay_share_state(&self.partition.log, |record, offset| {
+                machine.apply(&record, offset);
+            })?;
+            *state = Loaded { epoch: leadership.leader_epoch, machine };
+        }
+        Ok(state)
+    }
+
+    /// Appends records that the machine planned and applies them.
+    fn commit(
+        &self,
+        broker: &Broker,
+        state: &mut Loaded,
+        records: &[ShareStateRecord],
+        now: Ts,
+    ) -> Result<(), ApiError> {
+        if records.is_empty() {
+            return Ok(());
+        }
+        let leadership = self.partition.leadership();
+        let need = broker.config().share_state.min_isr.max(1) as usize;
+        if leadership.isr.len() < need.min(leadership.replicas.len()) {
+            return Err(ErrorCode::COORDINATOR_NOT_AVAILABLE.into());
+        }
+        let batch = records::share_state_batch(records, now)?;
+        let options = AppendOptions {
+            leader_epoch: leadership.leader_epoch,
+            now,
+            log_append_time: false,
+            origin: Origin::Coordinator,
+        };
+        let info = self.partition.log.append(&batch.bytes, &batch.header, options)?;
+        for (record, offset) in records.iter().zip(info.base_offset..) {
+            state.machine.apply(record, offset);
+        }
+        Ok(())
+    }
+}
+
+impl ShareStates {
+    fn shard(&self, broker: &Broker, key: &ShareKey) -> Result<Arc<Shard>, ApiError> {
+        let partition = broker.internal_partition(SHARE_GROUP_STATE, &coordinator_key(key))?;
+        let mut shards = self.shards.lock().unwrap_or_else(PoisonError::into_inner);
+        let shard = shards.entry(partition.index).or_insert_with(|| {
+            let machine = ShareState::new(0);
+            Arc::new(Shard { partition, state: Mutex::new(Loaded { epoch: -1, machine }) })
+        });
+        Ok(Arc::clone(shard))
+    }
+
+    fn all(&self) -> Vec<Arc<Shard>> {
+        self.shards.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    /// Plans a change on `key`'s shard and commits it.
+    fn change(
+        &self,
+        broker: &Broker,
+        key: &ShareKey,
+        plan: impl FnOnce(&ShareState, Ts) -> Result<Option<ShareStateRecord>, StateError>,
+    ) -> Result<bool, ApiError> {
+        let shard = self.shard(broker, key)?;
+        let mut state = shard.lock(broker)?;
+        let now = broker.clock.now();
+        let Some(record) = plan(&state.machine, now)? else { return Ok(false) };
+        shard.commit(broker, &mut state, &[record], now)?;
+        Ok(true)
+    }
+
+    /// Initialises a share partition, or alters its start offset (-1: by the reset policy).
+    pub fn initialize(
+        &self,
+        broker: &Broker,
+        key: &ShareKey,
+        state_epoch: i32,
+        start_offset: i64,
+    ) -> Result<(), ApiError> {
+        self.change(broker, key, |machine, now| {
+            machine.initialize(now, key, state_epoch, start_offset).map(Some)
+        })
+        .map(drop)
+    }
+
+    /// Deletes a share partition's state; whether there was one.
+    pub fn delete(&self, broker: &Broker, key: &ShareKey) -> Result<bool, ApiError> {
+        self.change(broker, key, |machine, _| machine.delete(key))
+    }
+
+    /// Loads a share partition's state for its leader.
+    pub fn read(
+        &self,
+        broker: &Broker,
+        key: &ShareKey,
+        leader_epoch: i32,
+    ) -> Result<PersistedState, ApiError> {
+        let shard = self.shard(broker, key)?;
+        let mut loaded = shard.lock(broker)?;
+        let now = broker.clock.now();
+        let StateRead { state, record } = loaded.machine.read(now, key, leader_epoch)?;
+        shard.commit(broker, &mut loaded, record.as_slice(), now)?;
+        Ok(state)
+    }
+
+    /// Records what the leader of a share partition changed.
+    pub fn write(
+        &self,
+        broker: &Broker,
+        key: &ShareKey,
+        epochs: (i32, i32),
+        write: &StateWrite,
+    ) -> Result<(), WriteError> {
+        let (state_epoch, leader_epoch) = epochs;
+        let done = self.change(broker, key, |machine, now| {
+            machine.write(now, key, state_epoch, leader_epoch, write).map(Some)
+        });
+        done.map(drop).map_err(|error| {
+            broker.metrics.share_write_failures.inc();
+            tracing::warn!(group = %key.group_id, partition = ?key.partition, %error, "share state could not be written");
+            match error.code {
+                ErrorCode::FENCED_STATE_EPOCH | ErrorCode::FENCED_LEADER_EPOCH => WriteError::Fenced,
+                ErrorCode::INVALID_REQUEST => WriteError::Unknown,
+                _ => WriteError::Unavailable,
+            }
+        })
+    }
+
+    /// Start offset and counts of a share partition, as they were persisted.
+    pub fn summary(&self, broker: &Broker, key: &ShareKey) -> Result<StateSummary, ApiError> {
+        Ok(self.shard(broker, key)?.lock(broker)?.machine.summary(key))
+    }
+
+    /// Topics were deleted: their states go.
+    pub fn topics_deleted(&self, broker: &Broker, gone: &[Uuid]) -> Result<(), ApiError> {
+        let gone = gone.iter().copied().collect();
+        for shard in self.all() {
+            let mut state = shard.lock(broker)?;
+            let records = state.machine.topics_deleted(&gone);
+            shard.commit(broker, &mut state, &records, broker.clock.now())?;
+        }
+        Ok(())
+    }
+
+    /// Writes snapshots of what has not changed for long and drops the log below the oldest one that
+    /// is needed, so that the state log stays bounded.
+    fn prune(&self, broker: &Broker, now: Ts) -> Result<(), ApiError> {
+        let interval = i64::from(broker.config().share_state.cold_snapshot_interval_ms);
+        for shard in self.all() {
+            let mut state = shard.lock(broker)?;
+            let cold = state.machine.cold_snapshots(now, interval);
+            shard.commit(broker, &mut state, &cold, now)?;
+            let offset = state.machine.prune_offset();
+            if offset > shard.partition.log.start_offset() {
+                shard.partition.log.delete_records_before(offset, now)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Kafka's key of a share partition: `group:topic-id:partition`.
+pub fn coordinator_key(key: &ShareKey) -> String {
+    format!("{}:{}:{}", key.group_id, key.partition.topic_id, key.partition.partition)
+}
+
+/// Prunes now and then.
+#[derive(Debug)]
+pub struct Pruner(pub std::sync::Weak<Broker>);
+
+impl Due for Pruner {
+    fn on_deadline(&self, now: Ts) -> Option<Ts> {
+        let broker = self.0.upgrade()?;
+        if let Err(error) = broker.share_states.prune(&broker, now) {
+            tracing::warn!(%error, "the share state log could not be pruned; it is tried again");
+        }
+        Some(now + i64::from(broker.config().share_state.prune_interval_ms.max(1)))
+    }
+}

@@ -1,0 +1,327 @@
+//! The share partitions that this process leads, each a [`ShareCell`] over its log and its state.
+//!
+//! A slot lives for one leader epoch. What it has to persist goes through [`ShareStates`]; its
+//! deadlines are with the one driver. No lock of this file is held while a cell works.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use ottla_coordinator::types::Ts;
+use ottla_coordinator::share::cell::ShareCell;
+use ottla_coordinator::share::partition::SharePartition;
+use ottla_coordinator::share::session::ClosedSession;
+use ottla_coordinator::share::state::ShareKey;
+use ottla_coordinator::share::types::{CloseReason, Limits, WriteError};
+use ottla_coordinator::types::TopicPartition;
+use ottla_protocol::ErrorCode;
+use serde_json::{Value, json};
+
+use crate::broker::Broker;
+use crate::cluster::{NOBODY, Partition};
+use crate::config::{OffsetReset, ShareGroupConfig};
+use crate::deadlines::{Due, OwnerId};
+use crate::error_code::ApiError;
+
+/// A loaded share partition.
+pub struct Slot {
+    /// Group, topic and partition.
+    pub key: ShareKey,
+    /// The records.
+    pub partition: Arc<Partition>,
+    /// The rules, and who waits.
+    pub cell: ShareCell,
+    /// The broker that led the partition when it was loaded.
+    pub leader: i32,
+    leader_epoch: i32,
+    state_epoch: i32,
+    log_start: AtomicI64,
+    owner: Mutex<Option<OwnerId>>,
+    broker: Weak<Broker>,
+}
+
+impl fmt::Debug for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {:?}", self.key.group_id, self.partition)
+    }
+}
+
+/// What a session remembers of a partition, so that a request finds its slot without a search.
+pub type Handle = Arc<Slot>;
+
+/// The limits in force for a group.
+pub fn limits(config: &ShareGroupConfig) -> Limits {
+    Limits {
+        max_record_locks: config.partition_max_record_locks,
+        delivery_count_limit: config.delivery_count_limit.clamp(1, i32::from(i16::MAX)) as i16,
+        lock_duration_ms: i64::from(config.record_lock_duration_ms),
+        renew_enabled: config.renew_acknowledge_enable,
+    }
+}
+
+impl Slot {
+    /// Whether the slot still speaks for its share partition.
+    pub fn is_current(&self) -> bool {
+        self.cell.closed().is_none() && self.partition.leadership().leader_epoch == self.leader_epoch
+    }
+
+    /// Tells the cell where the log starts now, if that has changed.
+    pub fn follow_log_start(&self) {
+        let start = self.partition.log.start_offset();
+        if self.log_start.fetch_max(start, Ordering::AcqRel) < start {
+            self.cell.log_start_moved(start);
+        }
+    }
+
+    /// Persists what the cell has proposed, then sets the next deadline. To be called after each
+    /// operation on the cell.
+    pub fn settle(&self, broker: &Broker, now: Ts, limits: &Limits) {
+        let epochs = (self.state_epoch, self.leader_epoch);
+        let mut fenced = false;
+        self.cell.drain(now, limits, &mut |write| {
+            let done = broker.share_states.write(broker, &self.key, epochs, write);
+            fenced |= matches!(done, Err(WriteError::Fenced | WriteError::Unknown));
+            done
+        });
+        if fenced {
+            broker.shares.close(broker, self, CloseReason::Fenced);
+            return;
+        }
+        let owner = *self.owner.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(owner) = owner {
+            broker.deadlines.set(owner, self.cell.next_deadline());
+        }
+    }
+
+    /// A member's session ended: its records are released.
+    fn release(&self, broker: &Broker, member: &str) {
+        let now = broker.clock.now();
+        let limits = limits(&broker.group_config(&self.key.group_id).share);
+        self.cell.release_member(now, member, &limits);
+        self.settle(broker, now, &limits);
+    }
+}
+
+impl Due for Slot {
+    fn on_deadline(&self, now: Ts) -> Option<Ts> {
+        let broker = self.broker.upgrade()?;
+        let limits = limits(&broker.group_config(&self.key.group_id).share);
+        let held = self.cell.lock_count();
+        self.cell.on_deadline(now, &limits);
+        let expired = held.saturating_sub(self.cell.lock_count());
+        broker.metrics.share_lock_timeouts.inc_by(expired as u64);
+        self.settle(&broker, now, &limits);
+        self.cell.next_deadline()
+    }
+}
+
+/// All loaded share partitions.
+#[derive(Debug, Default)]
+pub struct Shares {
+    slots: Mutex<HashMap<ShareKey, Arc<Slot>>>,
+}
+
+impl Shares {
+    fn slots(&self) -> MutexGuard<'_, HashMap<ShareKey, Arc<Slot>>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The slot of a share partition that broker `node` leads, loaded if it is not yet.
+    pub fn get(
+        &self,
+        broker: &Arc<Broker>,
+        node: i32,
+        key: &ShareKey,
+        partition: &Arc<Partition>,
+    ) -> Result<Arc<Slot>, ApiError> {
+        if partition.leader() != node {
+            return Err(ErrorCode::NOT_LEADER_OR_FOLLOWER.into());
+        }
+        if let Some(slot) = self.loaded(broker, key) {
+            return Ok(slot);
+        }
+        let slot = load(broker, key, partition)?;
+        let mut slots = self.slots();
+        // Another request may have loaded it meanwhile: the first one stays.
+        let kept = Arc::clone(slots.entry(key.clone()).or_insert_with(|| Arc::clone(&slot)));
+        drop(slots);
+        if Arc::ptr_eq(&kept, &slot) {
+            let due: Arc<dyn Due> = Arc::clone(&slot) as Arc<dyn Due>;
+            let id = broker.deadlines.register(Arc::downgrade(&due));
+            *slot.owner.lock().unwrap_or_else(PoisonError::into_inner) = Some(id);
+        }
+        Ok(kept)
+    }
+
+    /// The slot of a share partition, if it is loaded and current.
+    pub fn loaded(&self, broker: &Broker, key: &ShareKey) -> Option<Arc<Slot>> {
+        let slot = self.slots().get(key).cloned()?;
+        if slot.is_current() {
+            return Some(slot);
+        }
+        self.close(broker, &slot, CloseReason::NotLeader);
+        None
+    }
+
+    /// Drops a slot: whoever waits for it is answered, and the next fetch loads the state anew.
+    pub fn close(&self, broker: &Broker, slot: &Slot, reason: CloseReason) {
+        {
+            let mut slots = self.slots();
+            if slots.get(&slot.key).is_some_and(|held| std::ptr::eq(&raw const **held, slot)) {
+                slots.remove(&slot.key);
+            }
+        }
+        slot.cell.close(reason);
+        let owner = slot.owner.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(owner) = owner {
+            broker.deadlines.remove(owner);
+        }
+    }
+
+    fn close_where(&self, broker: &Broker, reason: CloseReason, which: impl Fn(&Slot) -> bool) {
+        let closing: Vec<_> = self.slots().values().filter(|s| which(s)).cloned().collect();
+        for slot in closing {
+            self.close(broker, &slot, reason);
+        }
+    }
+
+    /// The state of these share partitions was changed from outside: they are loaded anew.
+    pub fn invalidate(&self, broker: &Broker, group: &str, partitions: &[TopicPartition]) {
+        self.close_where(broker, CloseReason::GroupDeleted, |slot| {
+            &*slot.key.group_id == group && partitions.contains(&slot.key.partition)
+        });
+    }
+
+    /// A group is gone.
+    pub fn group_deleted(&self, broker: &Broker, group: &str) {
+        self.close_where(broker, CloseReason::GroupDeleted, |slot| &*slot.key.group_id == group);
+    }
+
+    /// A topic is gone.
+    pub fn topic_deleted(&self, broker: &Broker, id: ottla_coordinator::types::Uuid) {
+        self.close_where(broker, CloseReason::TopicDeleted, |s| s.key.partition.topic_id == id);
+    }
+
+    /// Leaders have changed: slots of former leaders go.
+    pub fn leaders_changed(&self, broker: &Broker) {
+        self.close_where(broker, CloseReason::NotLeader, |slot| !slot.is_current());
+    }
+
+    /// The log of `partition` starts later now.
+    pub fn log_start_moved(&self, broker: &Broker, partition: &Partition) {
+        let slots: Vec<_> = self
+            .slots()
+            .values()
+            .filter(|s| std::ptr::eq(&raw const *s.partition, partition))
+            .cloned()
+            .collect();
+        let now = broker.clock.now();
+        for slot in slots {
+            let limits = limits(&broker.group_config(&slot.key.group_id).share);
+            slot.follow_log_start();
+            slot.settle(broker, now, &limits);
+        }
+    }
+
+    /// Whoever waits looks again: a configuration changed.
+    pub fn wake_all(&self) {
+        let slots: Vec<_> = self.slots().values().cloned().collect();
+        for slot in slots {
+            slot.cell.waiters().wake_all();
+        }
+    }
+
+    /// The member of a session that ended gives back what it holds of one partition at broker `node`.
+    pub fn release_member(&self, broker: &Broker, node: i32, key: &ShareKey, member: &str) {
+        // The session's handle may be of an earlier epoch; its locks ended with it.
+        if let Some(slot) = self.loaded(broker, key).filter(|slot| slot.leader == node) {
+            slot.release(broker, member);
+        }
+    }
+
+    /// A session that was opened at broker `node` ended.
+    pub fn release_session(&self, broker: &Broker, node: i32, session: &ClosedSession<Handle>) {
+        for listed in session.partitions.iter() {
+            let key = ShareKey {
+                group_id: session.group.as_str().into(),
+                partition: listed.partition,
+            };
+            self.release_member(broker, node, &key, &session.member);
+        }
+    }
+
+    /// Every in-flight record of a group, for people who look.
+    pub fn inspect(&self, broker: &Broker, group: &str) -> Vec<Value> {
+        let mut slots: BTreeMap<(String, i32), Arc<Slot>> = BTreeMap::new();
+        for slot in self.slots().values().filter(|s| &*s.key.group_id == group) {
+            slots.insert((slot.partition.topic.to_string(), slot.partition.index), Arc::clone(slot));
+        }
+        let describe = |((topic, partition), slot): ((String, i32), Arc<Slot>)| {
+            let records: Vec<Value> = slot
+                .cell
+                .in_flight()
+                .into_iter()
+                .map(|r| {
+                    json!({
+                        "first": r.first, "last": r.last, "state": format!("{:?}", r.state),
+                        "pending": r.pending.map(|p| format!("{p:?}")), "member": r.member,
+                        "delivery_count": r.delivery_count,
+                        "lock_expires_in_ms": r.deadline.map(|d| d - broker.clock.now()),
+                    })
+                })
+                .collect();
+            json!({
+                "topic": topic, "partition": partition, "start_offset": slot.cell.start_offset(),
+                "in_flight": records,
+            })
+        };
+        slots.into_iter().map(describe).collect()
+    }
+}
+
+fn load(
+    broker: &Arc<Broker>,
+    key: &ShareKey,
+    partition: &Arc<Partition>,
+) -> Result<Arc<Slot>, ApiError> {
+    let leadership = partition.leadership();
+    if leadership.leader == NOBODY {
+        return Err(ErrorCode::NOT_LEADER_OR_FOLLOWER.into());
+    }
+    let config = broker.group_config(&key.group_id);
+    let mut state = broker.share_states.read(broker, key, leadership.leader_epoch)?;
+    let log_start = partition.log.start_offset();
+    // A negative offset other than -1 can only be stored by hand; the reset policy decides there too.
+    let start = if state.start_offset < 0 {
+        reset_offset(broker, partition, config.share.auto_offset_reset)?
+    } else {
+        state.start_offset
+    };
+    state.start_offset = start;
+    let state_epoch = state.state_epoch;
+    Ok(Arc::new(Slot {
+        key: key.clone(),
+        partition: Arc::clone(partition),
+        cell: ShareCell::new(SharePartition::load(&state, start.max(log_start))),
+        leader: leadership.leader,
+        leader_epoch: leadership.leader_epoch,
+        state_epoch,
+        log_start: AtomicI64::new(log_start),
+        owner: Mutex::default(),
+        broker: Arc::downgrade(broker),
+    }))
+}
+
+/// Where a share partition begins that has no start offset yet (`share.auto.offset.reset`).
+fn reset_offset(broker: &Broker, partition: &Partition, policy: OffsetReset) -> Result<i64, ApiError> {
+    let log = &partition.log;
+    Ok(match policy {
+        OffsetReset::Earliest => log.start_offset(),
+        OffsetReset::Latest => log.end_offset(),
+        OffsetReset::ByDuration(ms) => {
+            let since = broker.clock.now().saturating_sub(ms).max(0);
+            log.offset_for_timestamp(since).map_or_else(|| log.end_offset(), |(offset, _)| offset)
+        }
+    })
+}
