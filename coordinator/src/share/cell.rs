@@ -1,9 +1,9 @@
 //! The shell around one share partition: a lock, the fetches that wait, and the writes that go out.
 //!
 //! Who changes the partition calls [`ShareCell::drain`] afterwards. At most one thread drains: it
-//! takes a write, gives the lock back, has it written, and settles it, until there is none left. So
-//! writes reach the log in the order in which they were proposed, and the lock is never held across
-//! an append. Tickets resolve and waiters wake after the lock is released.
+//! takes a write, gives the lock back, has it written, and settles it, until there is none left; as
+//! long as a write is taken nobody else gets one. So writes reach the log in the order in which they
+//! were proposed, and the lock is never held across an append. Tickets resolve and waiters wake after the lock is released.
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
@@ -89,7 +89,6 @@ struct Inner {
     partition: SharePartition,
     /// Unresolved tickets, ascending by token.
     pledges: VecDeque<(Token, Arc<Mutex<Pledge>>)>,
-    draining: bool,
     closed: Option<CloseReason>,
 }
 
@@ -125,7 +124,6 @@ impl ShareCell {
         let inner = Inner {
             partition,
             pledges,
-            draining: false,
             closed: None,
         };
         Self {
@@ -230,7 +228,7 @@ impl ShareCell {
             let mut inner = lock(&self.inner);
             let mut after = After::default();
             // The front pledge may belong to the write under way: its drainer resolves it.
-            let keep = usize::from(inner.draining && inner.front_is_taken());
+            let keep = usize::from(inner.front_is_taken());
             inner.shut(reason, keep, &mut after);
             after
         };
@@ -249,7 +247,7 @@ impl ShareCell {
         limits: &Limits,
         write: &mut dyn FnMut(&StateWrite) -> Result<(), WriteError>,
     ) {
-        let Some((token, state)) = self.begin_draining() else {
+        let Some((token, state)) = self.take_turn() else {
             return;
         };
         let mut turn = Turn {
@@ -272,14 +270,12 @@ impl ShareCell {
         std::mem::forget(turn);
     }
 
-    fn begin_draining(&self) -> Option<(Token, StateWrite)> {
+    fn take_turn(&self) -> Option<(Token, StateWrite)> {
         let mut inner = lock(&self.inner);
-        if inner.draining || inner.closed.is_some() {
+        if inner.closed.is_some() {
             return None;
         }
-        let taken = inner.partition.take_write();
-        inner.draining = taken.is_some();
-        taken
+        inner.partition.take_write()
     }
 
     fn with<T>(&self, op: impl FnOnce(&mut SharePartition) -> T) -> Result<T, CloseReason> {
@@ -354,7 +350,6 @@ impl Turn<'_> {
             } else {
                 None
             };
-            inner.draining = taken.is_some();
             after.wake |= inner.partition.take_wake();
             (taken, after)
         };
