@@ -16,16 +16,49 @@ pub(super) type Own = BTreeMap<String, String>;
 #[derive(Clone, Debug)]
 pub struct Configs {
     statics: Arc<StaticConfig>,
-    dynamic: BTreeMap<(ResourceType, String), Own>,
+    dynamic: BTreeMap<ResourceType, BTreeMap<String, Own>>,
+    /// By broker; made anew when a broker config changes, so that a topic or group resolves quickly.
+    inherited: BTreeMap<i32, Inherited>,
+}
+
+/// What every topic and group of one broker inherits, by key.
+#[derive(Clone, Debug, Default)]
+struct Inherited {
+    topic: BTreeMap<&'static str, Option<String>>,
+    group: BTreeMap<&'static str, Option<String>>,
 }
 
 impl Configs {
     /// No dynamic configs yet.
     pub fn new(statics: Arc<StaticConfig>) -> Self {
-        Self {
+        let mut configs = Self {
             statics,
             dynamic: BTreeMap::new(),
-        }
+            inherited: BTreeMap::new(),
+        };
+        configs.inherit();
+        configs
+    }
+
+    fn inherit(&mut self) {
+        let of_broker = |id| {
+            let texts = |scope| {
+                let rows = table::rows(scope).iter();
+                rows.map(|def| (def.name, self.inherited_now(id, def)))
+                    .collect()
+            };
+            let inherited = Inherited {
+                topic: texts(Scope::Topic),
+                group: texts(Scope::Group),
+            };
+            (id, inherited)
+        };
+        self.inherited = self
+            .statics
+            .broker_ids()
+            .into_iter()
+            .map(of_broker)
+            .collect();
     }
 
     /// What the process was started with.
@@ -36,24 +69,28 @@ impl Configs {
     /// Applies one logged change. A value that its row refuses, such as one that another version
     /// stored, is kept, has no effect and is named in a warning; so is one that the broker's bounds change.
     pub fn apply(&mut self, change: &ConfigChange) {
-        let id = (change.resource, change.name.clone());
         if let Some(value) = &change.value {
             self.warn_of(change.resource, &change.name, &change.key, value);
-            self.dynamic
-                .entry(id)
-                .or_default()
-                .insert(change.key.clone(), value.clone());
-        } else if let Some(own) = self.dynamic.get_mut(&id) {
-            own.remove(&change.key);
-            if own.is_empty() {
-                self.dynamic.remove(&id);
-            }
+        }
+        let of_type = self.dynamic.entry(change.resource).or_default();
+        let own = of_type.entry(change.name.clone()).or_default();
+        match &change.value {
+            Some(value) => own.insert(change.key.clone(), value.clone()),
+            None => own.remove(&change.key),
+        };
+        if own.is_empty() {
+            of_type.remove(&change.name);
+        }
+        if change.resource == ResourceType::Broker {
+            self.inherit();
         }
     }
 
     /// Forgets the configs of a deleted resource.
     pub fn remove_resource(&mut self, resource: ResourceType, name: &str) {
-        self.dynamic.remove(&(resource, name.to_owned()));
+        if let Some(of_type) = self.dynamic.get_mut(&resource) {
+            of_type.remove(name);
+        }
     }
 
     fn warn_of(&self, resource: ResourceType, name: &str, key: &str, text: &str) {
@@ -81,19 +118,24 @@ impl Configs {
 
     /// The configs that are stored for a resource.
     pub fn stored(&self, resource: ResourceType, name: &str) -> Option<&BTreeMap<String, String>> {
-        self.dynamic.get(&(resource, name.to_owned()))
+        self.dynamic.get(&resource)?.get(name)
     }
 
     /// The resources of a type that have stored configs, sorted; the broker default is `""`.
     pub fn stored_names(&self, resource: ResourceType) -> Vec<&str> {
-        let of_type = self.dynamic.keys().filter(|(kind, _)| *kind == resource);
-        of_type.map(|(_, name)| name.as_str()).collect()
+        let of_type = self
+            .dynamic
+            .get(&resource)
+            .into_iter()
+            .flat_map(BTreeMap::keys);
+        of_type.map(String::as_str).collect()
     }
 
     /// Every stored config as the change that would make it, for a snapshot of the metadata log.
     pub fn all_stored(&self) -> Vec<ConfigChange> {
         let mut changes = Vec::new();
-        for ((resource, name), own) in &self.dynamic {
+        let of_type = |(resource, named)| std::iter::repeat(resource).zip(named);
+        for (resource, (name, own)) in self.dynamic.iter().flat_map(of_type) {
             for (key, value) in own {
                 changes.push(ConfigChange {
                     resource: *resource,
@@ -209,9 +251,24 @@ impl Configs {
         value::check(&self.statics.in_profile(def), own.get(def.name)?).ok()
     }
 
-    /// What a topic or group inherits: our group default, else the first broker synonym that is not
-    /// null, else the row's default.
+    /// What a topic or group inherits from broker `id`.
     pub(super) fn inherited(&self, id: i32, def: &ConfigDef) -> Option<String> {
+        let known = self
+            .inherited
+            .get(&id)
+            .and_then(|inherited| match def.scope {
+                Scope::Topic => inherited.topic.get(def.name),
+                Scope::Group => inherited.group.get(def.name),
+                Scope::Broker | Scope::ClientMetrics => None,
+            });
+        match known {
+            Some(text) => text.clone(),
+            None => self.inherited_now(id, def),
+        }
+    }
+
+    /// Our group default, else the first broker synonym that is not null, else the row's default.
+    fn inherited_now(&self, id: i32, def: &ConfigDef) -> Option<String> {
         if def.scope == Scope::Group
             && let Some(text) = self.statics.group_default(def.name)
         {

@@ -28,7 +28,8 @@ all brokers, the dynamic config of a broker; for topics and groups, their own co
 pub fn reference_page() -> String {
     let mut page = HEAD.to_owned();
     ottla_section(&mut page);
-    profile_section(&mut page);
+    page.push_str("\n## The desk profile\n\n");
+    page.push_str(&desk_profile());
     section(
         &mut page,
         "Group configs",
@@ -82,8 +83,9 @@ fn ottla_section(page: &mut String) {
     }
 }
 
-fn profile_section(page: &mut String) {
-    put!(page, "\n## The desk profile\n");
+/// The tables of what the desk profile changes, for this page and for `docs/differences.md`.
+pub fn desk_profile() -> String {
+    let mut page = String::new();
     put!(
         page,
         "Where the defaults differ from Kafka's; `--profile kafka` takes Kafka's.\n"
@@ -125,6 +127,7 @@ fn profile_section(page: &mut String) {
             .collect::<Vec<_>>()
             .join(", ")
     );
+    page
 }
 
 fn section(page: &mut String, title: &str, scope: Scope, columns: &[&str]) {
