@@ -56,7 +56,11 @@ pub struct Acquisition {
 }
 
 fn bound(committed: bool) -> Bound {
-    if committed { Bound::LastStable } else { Bound::LogEnd }
+    if committed {
+        Bound::LastStable
+    } else {
+        Bound::LogEnd
+    }
 }
 
 /// Acquires from one share partition, within what is left of the request's limits.
@@ -70,21 +74,32 @@ pub fn acquire(
     for _ in 0..TRIES {
         let now = broker.clock.now();
         slot.follow_log_start();
-        let Some(offset) = slot.cell.next_fetch_offset(ask.limits)? else { return Ok(None) };
+        let Some(offset) = slot.cell.next_fetch_offset(ask.limits)? else {
+            return Ok(None);
+        };
         if looked == Some(offset) {
             return Ok(None);
         }
         looked = Some(offset);
-        let slice = match slot.partition.log.read(offset, room.bytes, room.first, bound(ask.committed)) {
-            Ok(slice) => slice,
-            Err(ReadError::OffsetOutOfRange { .. }) => continue,
-            Err(error) => return Err(error.into()),
-        };
+        let slice =
+            match slot
+                .partition
+                .log
+                .read(offset, room.bytes, room.first, bound(ask.committed))
+            {
+                Ok(slice) => slice,
+                Err(ReadError::OffsetOutOfRange { .. }) => continue,
+                Err(error) => return Err(error.into()),
+            };
         let view = View::new(&slice);
         if view.ranges.is_empty() {
             return Ok(None);
         }
-        let upper = if ask.committed { slice.last_stable_offset } else { slice.high_watermark };
+        let upper = if ask.committed {
+            slice.last_stable_offset
+        } else {
+            slice.high_watermark
+        };
         let request = AcquireRequest {
             max_records: room.records,
             batch_size: ask.batch_size,
@@ -92,7 +107,11 @@ pub fn acquire(
             fetch_offset: offset,
             batches: &view.ranges,
             upper,
-            aborted: &if ask.committed { aborted_ranges(&slice) } else { vec![] },
+            aborted: &if ask.committed {
+                aborted_ranges(&slice)
+            } else {
+                vec![]
+            },
         };
         let ranges = slot.cell.acquire(now, ask.member, ask.limits, &request)?;
         slot.settle(broker, now, ask.limits);
@@ -116,7 +135,9 @@ impl Room {
 
 /// How many bytes could be read for one share partition, up to `max`, without acquiring them.
 pub fn readable_bytes(slot: &Slot, limits: &Limits, committed: bool, max: usize) -> usize {
-    let Ok(Some(offset)) = slot.cell.next_fetch_offset(limits) else { return usize::MAX };
+    let Ok(Some(offset)) = slot.cell.next_fetch_offset(limits) else {
+        return usize::MAX;
+    };
     let read = slot.partition.log.read(offset, max, true, bound(committed));
     read.map_or(0, |slice| slice.bytes.len())
 }
@@ -129,11 +150,15 @@ struct View {
 
 impl View {
     fn new(slice: &ReadSlice) -> Self {
-        let mut view = Self { ranges: vec![], ends: vec![] };
+        let mut view = Self {
+            ranges: vec![],
+            ends: vec![],
+        };
         let mut end = 0;
         for (header, bytes) in Batches::new(&slice.bytes).map_while(Result::ok) {
             end += bytes.len();
-            view.ranges.push(OffsetRange::new(header.base_offset, header.last_offset()));
+            view.ranges
+                .push(OffsetRange::new(header.base_offset, header.last_offset()));
             view.ends.push(end);
         }
         view
@@ -176,7 +201,9 @@ fn is_abort(header: &BatchHeader, bytes: &[u8]) -> bool {
     header.is_control()
         && batch::records(bytes).is_ok_and(|records| {
             records.iter().any(|record| {
-                let marker = record.ok().and_then(|r| EndTxnMarker::decode(r.key?, r.value?));
+                let marker = record
+                    .ok()
+                    .and_then(|r| EndTxnMarker::decode(r.key?, r.value?));
                 marker.is_some_and(|marker| !marker.commit)
             })
         })

@@ -38,7 +38,10 @@ fn problem(status: StatusCode, message: impl Into<String>) -> Response {
 }
 
 async fn nothing() -> Response {
-    problem(StatusCode::NOT_FOUND, "there is nothing here; the list is on /")
+    problem(
+        StatusCode::NOT_FOUND,
+        "there is nothing here; the list is on /",
+    )
 }
 
 async fn page(State(process): Admin) -> Html<String> {
@@ -50,7 +53,11 @@ async fn metrics(State(process): Admin) -> Response {
     let open: usize = broker.nodes().map(|node| node.connection_count()).sum();
     broker.metrics.connections.set(open as i64);
     let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    ([(header::CONTENT_TYPE, content_type)], broker.metrics.render()).into_response()
+    (
+        [(header::CONTENT_TYPE, content_type)],
+        broker.metrics.render(),
+    )
+        .into_response()
 }
 
 async fn ready(State(process): Admin) -> Response {
@@ -70,8 +77,15 @@ async fn advance(
     State(process): Admin,
     Query(query): Query<std::collections::HashMap<String, String>>,
 ) -> Response {
-    let Some(ms) = query.get("ms").and_then(|ms| ms.parse::<i64>().ok()).filter(|&ms| ms >= 0) else {
-        return problem(StatusCode::BAD_REQUEST, "say how far: ?ms=N, a number of milliseconds from 0");
+    let Some(ms) = query
+        .get("ms")
+        .and_then(|ms| ms.parse::<i64>().ok())
+        .filter(|&ms| ms >= 0)
+    else {
+        return problem(
+            StatusCode::BAD_REQUEST,
+            "say how far: ?ms=N, a number of milliseconds from 0",
+        );
     };
     let hold = match query.get("hold").map(String::as_str) {
         None => false,
@@ -96,8 +110,11 @@ async fn brokers(State(process): Admin) -> Json<Value> {
         .nodes()
         .map(|node| {
             let alive = states.get(&node.id).is_some_and(|state| state.alive);
-            let listeners: Vec<_> =
-                node.listeners.iter().map(|l| json!({ "name": l.name, "port": l.port() })).collect();
+            let listeners: Vec<_> = node
+                .listeners
+                .iter()
+                .map(|l| json!({ "name": l.name, "port": l.port() }))
+                .collect();
             json!({
                 "id": node.id, "alive": alive, "rack": node.rack, "listeners": listeners,
                 "connections": node.connection_count(), "share_sessions": node.sessions().len(),
@@ -156,8 +173,10 @@ fn render_page(broker: &Broker) -> String {
     let mut rows = String::new();
     for topic in broker.cluster.image().topics.values() {
         let partitions = topic.partitions();
-        let records: i64 =
-            partitions.iter().map(|p| p.log.end_offset() - p.log.start_offset()).sum();
+        let records: i64 = partitions
+            .iter()
+            .map(|p| p.log.end_offset() - p.log.start_offset())
+            .sum();
         // Topic names hold no character that HTML would read as markup.
         let _ = writeln!(
             rows,

@@ -87,7 +87,9 @@ impl Broker {
             .context("the metadata log could not be read")?;
         let nodes = ids
             .iter()
-            .map(|&id| Node::from_config(&cluster.broker_config(id)).map(|node| (id, Arc::new(node))))
+            .map(|&id| {
+                Node::from_config(&cluster.broker_config(id)).map(|node| (id, Arc::new(node)))
+            })
             .collect::<anyhow::Result<_>>()?;
         let broker = Arc::new(Self {
             clock,
@@ -116,7 +118,10 @@ impl Broker {
     fn own(&self, due: Arc<dyn Due>, first: Option<Ts>) {
         let id = self.deadlines.register(Arc::downgrade(&due));
         self.deadlines.set(id, first);
-        self.owners.lock().unwrap_or_else(PoisonError::into_inner).push(due);
+        self.owners
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(due);
     }
 
     /// What the first logical broker runs with.
@@ -150,14 +155,24 @@ impl Broker {
         let up = self.nodes.values().filter(|node| alive.contains(&node.id));
         up.filter_map(|node| {
             let (host, port) = node.endpoint(conn)?;
-            Some(Endpoint { id: node.id, host, port, rack: node.rack.clone() })
+            Some(Endpoint {
+                id: node.id,
+                host,
+                port,
+                rack: node.rack.clone(),
+            })
         })
         .collect()
     }
 
     /// A feature's finalized level.
     pub fn feature_level(&self, name: &str) -> i16 {
-        self.cluster.image().features.get(name).copied().unwrap_or(0)
+        self.cluster
+            .image()
+            .features
+            .get(name)
+            .copied()
+            .unwrap_or(0)
     }
 
     /// An id for a connection that was accepted.
@@ -167,11 +182,16 @@ impl Broker {
 
     /// A producer id that nobody has.
     pub fn next_producer_id(&self) -> Result<i64, ApiError> {
-        let mut ids = self.producer_ids.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ids = self
+            .producer_ids
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if let Some(id) = ids.next() {
             return Ok(id);
         }
-        let first = self.cluster.allocate_producer_ids(PRODUCER_ID_BLOCK, self.clock.now())?;
+        let first = self
+            .cluster
+            .allocate_producer_ids(PRODUCER_ID_BLOCK, self.clock.now())?;
         *ids = first + 1..first + PRODUCER_ID_BLOCK;
         Ok(first)
     }
@@ -205,7 +225,9 @@ impl Broker {
             Err(error) if error.code == ErrorCode::TOPIC_ALREADY_EXISTS => {}
             Err(error) => return Err(error),
         }
-        self.cluster.topic(&new.name).ok_or_else(|| ErrorCode::UNKNOWN_TOPIC_OR_PARTITION.into())
+        self.cluster
+            .topic(&new.name)
+            .ok_or_else(|| ErrorCode::UNKNOWN_TOPIC_OR_PARTITION.into())
     }
 
     /// Makes a topic; groups that subscribe to it see it with their members' next heartbeats.
@@ -214,7 +236,8 @@ impl Broker {
         new: &NewTopic,
         validate_only: bool,
     ) -> Result<(ottla_protocol::Uuid, Vec<Vec<i32>>), ApiError> {
-        self.cluster.create_topic(new, validate_only, self.clock.now())
+        self.cluster
+            .create_topic(new, validate_only, self.clock.now())
     }
 
     /// One of the broker's own topics, made on demand.
@@ -233,7 +256,11 @@ impl Broker {
                 (c.partitions, c.replication_factor, c.segment_bytes)
             }
         };
-        let policy = if name == CONSUMER_OFFSETS { "compact" } else { "delete" };
+        let policy = if name == CONSUMER_OFFSETS {
+            "compact"
+        } else {
+            "delete"
+        };
         let mut configs = BTreeMap::from([
             ("cleanup.policy".to_owned(), policy.to_owned()),
             ("compression.type".to_owned(), "producer".to_owned()),
@@ -270,7 +297,8 @@ impl Broker {
         validate_only: bool,
     ) -> Result<(), ApiError> {
         let now = self.clock.now();
-        self.cluster.create_partitions(name, total, assignments, validate_only, now)
+        self.cluster
+            .create_partitions(name, total, assignments, validate_only, now)
     }
 
     /// Stores configuration values that were checked, and lets who waits look again.
@@ -317,8 +345,15 @@ impl Broker {
 
 /// The newest time in the data, so that state time does not go back over a restart.
 fn newest_time(store: &Store, now: Ts) -> Ts {
-    let newest = store.logs().into_iter().filter_map(|(_, log)| log.max_timestamp());
-    newest.map(|(_, at)| at).filter(|&at| at <= now + MAX_AHEAD_MS).max().unwrap_or(now)
+    let newest = store
+        .logs()
+        .into_iter()
+        .filter_map(|(_, log)| log.max_timestamp());
+    newest
+        .map(|(_, at)| at)
+        .filter(|&at| at <= now + MAX_AHEAD_MS)
+        .max()
+        .unwrap_or(now)
 }
 
 /// How far ahead of the wall clock the newest record may put state time at a start: records may
@@ -327,7 +362,9 @@ const MAX_AHEAD_MS: i64 = 30 * 24 * 3600 * 1000;
 
 /// Java's `String.hashCode`, by which Kafka spreads groups over partitions.
 pub fn java_hash(text: &str) -> i32 {
-    text.encode_utf16().fold(0, |hash: i32, unit| hash.wrapping_mul(31).wrapping_add(i32::from(unit)))
+    text.encode_utf16().fold(0, |hash: i32, unit| {
+        hash.wrapping_mul(31).wrapping_add(i32::from(unit))
+    })
 }
 
 /// Runs the store's own deadlines: retention, rolls, syncs, delayed deletions.
@@ -351,7 +388,10 @@ pub struct Topics<'a>(pub &'a Cluster);
 impl ottla_coordinator::types::TopicImage for Topics<'_> {
     fn by_name(&self, name: &str) -> Option<(ottla_coordinator::types::Uuid, i32)> {
         let topic = self.0.topic(name)?;
-        Some((ottla_coordinator::types::Uuid(*topic.id.as_bytes()), topic.partitions().len() as i32))
+        Some((
+            ottla_coordinator::types::Uuid(*topic.id.as_bytes()),
+            topic.partitions().len() as i32,
+        ))
     }
 
     fn by_id(&self, id: &ottla_coordinator::types::Uuid) -> Option<(String, i32)> {
@@ -368,6 +408,11 @@ mod tests {
     fn groups_hash_as_in_java() {
         assert_eq!(java_hash(""), 0);
         assert_eq!(java_hash("group"), 98_629_247);
-        assert_eq!(java_hash("my-very-long-group-name"), "my-very-long-group-name".bytes().fold(0i32, |h, b| h.wrapping_mul(31).wrapping_add(i32::from(b))));
+        assert_eq!(
+            java_hash("my-very-long-group-name"),
+            "my-very-long-group-name"
+                .bytes()
+                .fold(0i32, |h, b| h.wrapping_mul(31).wrapping_add(i32::from(b)))
+        );
     }
 }

@@ -28,7 +28,8 @@ impl Builder {
     /// Sets a Kafka or `ottla.` configuration.
     #[must_use]
     pub fn set(mut self, key: &str, value: &str) -> Self {
-        self.settings.push((key.to_owned(), value.to_owned(), Origin::Set));
+        self.settings
+            .push((key.to_owned(), value.to_owned(), Origin::Set));
         self
     }
 
@@ -65,7 +66,9 @@ pub fn store_options(statics: &StaticConfig) -> anyhow::Result<StoreOptions> {
     for more in dirs {
         tracing::warn!(dir = %more.display(), "only the first of log.dirs is used");
     }
-    let memory_max_bytes = statics.memory_max_bytes().unwrap_or_else(ottla_storage::default_memory_max);
+    let memory_max_bytes = statics
+        .memory_max_bytes()
+        .unwrap_or_else(ottla_storage::default_memory_max);
     Ok(StoreOptions {
         data_dir,
         memory_max_bytes,

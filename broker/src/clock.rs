@@ -6,7 +6,10 @@
 //! frozen or jumping clock never leaves a request hanging.
 //!
 //! This is the only file that reads a clock.
-#![allow(clippy::disallowed_methods, reason = "the one place that reads a clock and waits")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the one place that reads a clock and waits"
+)]
 
 use std::future::Future;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -17,7 +20,9 @@ use tokio::sync::Notify;
 
 /// Wall-clock milliseconds since the epoch.
 fn wall_ms() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as i64)
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |d| d.as_millis() as i64)
 }
 
 /// State time in milliseconds since the epoch; never goes backwards.
@@ -121,7 +126,9 @@ impl Clock {
 
 /// A wire wait: `None` if `future` did not finish within `ms` milliseconds of real time.
 pub async fn wire_timeout<F: Future>(ms: u64, future: F) -> Option<F::Output> {
-    tokio::time::timeout(Duration::from_millis(ms), future).await.ok()
+    tokio::time::timeout(Duration::from_millis(ms), future)
+        .await
+        .ok()
 }
 
 /// Sleeps on the wire's time, in milliseconds; for pauses that no state depends on.

@@ -102,7 +102,9 @@ impl Session {
 
     /// Splits the next complete frame off the input, without its length.
     fn take_frame(&mut self) -> Result<Option<Bytes>, End> {
-        let Some(&prefix) = self.input.first_chunk::<4>() else { return Ok(None) };
+        let Some(&prefix) = self.input.first_chunk::<4>() else {
+            return Ok(None);
+        };
         let length = i32::from_be_bytes(prefix);
         if length < 0 || length as usize > self.frame_max {
             return Err(End::Refused(bad_length(prefix, length, self.frame_max)));
@@ -111,7 +113,8 @@ impl Session {
         if self.input.len() < total {
             // Room for the rest of this frame, but no more than doubles what has arrived.
             let missing = total - self.input.len();
-            self.input.reserve(missing.min(self.input.len().max(READ_CHUNK)));
+            self.input
+                .reserve(missing.min(self.input.len().max(READ_CHUNK)));
             return Ok(None);
         }
         let mut frame = self.input.split_to(total).freeze();
@@ -145,7 +148,12 @@ impl Session {
         }
     }
 
-    async fn request(&mut self, broker: &Arc<Broker>, node: &Arc<Node>, mut body: Bytes) -> Result<(), End> {
+    async fn request(
+        &mut self,
+        broker: &Arc<Broker>,
+        node: &Arc<Node>,
+        mut body: Bytes,
+    ) -> Result<(), End> {
         let header = frame::request_header(&mut body).map_err(|error| refuse_header(&error))?;
         let cx = Cx {
             broker: Arc::clone(broker),
@@ -176,7 +184,11 @@ impl Session {
                 return Err(End::Refused(reason));
             }
         }
-        if self.conn.is_closed() { Err(End::Gone) } else { Ok(()) }
+        if self.conn.is_closed() {
+            Err(End::Gone)
+        } else {
+            Ok(())
+        }
     }
 
     /// Runs a parked handler to its end while watching for the client to go away.
@@ -231,7 +243,9 @@ impl Session {
 
     fn advance(&mut self, mut written: usize) {
         while written > 0 {
-            let Some(first) = self.held.front_mut() else { return };
+            let Some(first) = self.held.front_mut() else {
+                return;
+            };
             let step = written.min(first.remaining());
             first.advance(step);
             written -= step;
@@ -259,7 +273,9 @@ fn bad_length(prefix: [u8; 4], length: i32, max: usize) -> String {
         Some(Sniffed::Tls) => "a TLS handshake on a plaintext listener; set the client's \
                                security.protocol to PLAINTEXT"
             .to_owned(),
-        _ if length < 0 => format!("a frame with the negative length {length}; is this a Kafka client?"),
+        _ if length < 0 => {
+            format!("a frame with the negative length {length}; is this a Kafka client?")
+        }
         _ => format!(
             "a frame of {length} bytes is larger than socket.request.max.bytes={max}; \
              raise it, or is this no Kafka client?"

@@ -32,14 +32,26 @@ pub struct Connection {
 impl Connection {
     /// A connection that was just accepted.
     pub fn new(id: u64, peer: SocketAddr, local: SocketAddr, listener: Arc<NodeListener>) -> Self {
-        Self { id, peer, local, listener, closed: AtomicBool::new(false), closing: Notify::new(), parked: Mutex::default() }
+        Self {
+            id,
+            peer,
+            local,
+            listener,
+            closed: AtomicBool::new(false),
+            closing: Notify::new(),
+            parked: Mutex::default(),
+        }
     }
 
     /// Marks the connection as gone and wakes the request that is parked on it.
     pub fn close(&self) {
         self.closed.store(true, Ordering::Release);
         self.closing.notify_waiters();
-        let parked = self.parked.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let parked = self
+            .parked
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         if let Some(signal) = parked {
             signal.wake(Woken::Closed);
         }
@@ -65,8 +77,14 @@ impl Connection {
         if self.is_closed() {
             return Woken::Closed;
         }
-        let woken = deadline.bound(signal.wait()).await.unwrap_or(Woken::Expired);
-        self.parked.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let woken = deadline
+            .bound(signal.wait())
+            .await
+            .unwrap_or(Woken::Expired);
+        self.parked
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         woken
     }
 }

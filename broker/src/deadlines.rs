@@ -42,7 +42,9 @@ pub struct Deadlines {
 
 impl std::fmt::Debug for Deadlines {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Deadlines").field("pending", &self.lock().order.len()).finish()
+        f.debug_struct("Deadlines")
+            .field("pending", &self.lock().order.len())
+            .finish()
     }
 }
 
@@ -63,7 +65,9 @@ impl Deadlines {
     /// Sets the owner's earliest deadline.
     pub fn set(&self, id: OwnerId, at: Option<Ts>) {
         let mut table = self.lock();
-        let Some((_, old)) = table.owners.get_mut(&id) else { return };
+        let Some((_, old)) = table.owners.get_mut(&id) else {
+            return;
+        };
         if *old == at {
             return;
         }
@@ -162,7 +166,10 @@ mod tests {
 
     impl Due for Ticker {
         fn on_deadline(&self, now: Ts) -> Option<Ts> {
-            self.calls.lock().unwrap_or_else(PoisonError::into_inner).push(now);
+            self.calls
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(now);
             Some(now + self.every)
         }
     }
@@ -171,7 +178,12 @@ mod tests {
         let clock = Clock::frozen(0);
         let deadlines = Deadlines::default();
         let tickers: Vec<_> = [7, 10, 13]
-            .map(|every| Arc::new(Ticker { every, calls: Mutex::default() }))
+            .map(|every| {
+                Arc::new(Ticker {
+                    every,
+                    calls: Mutex::default(),
+                })
+            })
             .into_iter()
             .collect();
         for ticker in &tickers {
@@ -184,7 +196,12 @@ mod tests {
         }
         tickers
             .iter()
-            .map(|t| t.calls.lock().unwrap_or_else(PoisonError::into_inner).clone())
+            .map(|t| {
+                t.calls
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .clone()
+            })
             .collect()
     }
 
@@ -203,7 +220,10 @@ mod tests {
     fn an_owner_that_is_gone_is_forgotten() {
         let clock = Clock::frozen(0);
         let deadlines = Deadlines::default();
-        let ticker: Arc<dyn Due> = Arc::new(Ticker { every: 1, calls: Mutex::default() });
+        let ticker: Arc<dyn Due> = Arc::new(Ticker {
+            every: 1,
+            calls: Mutex::default(),
+        });
         let id = deadlines.register(Arc::downgrade(&ticker));
         deadlines.set(id, Some(5));
         drop(ticker);

@@ -23,7 +23,10 @@ pub struct ApiError {
 impl ApiError {
     /// A code with a message.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: Some(message.into()) }
+        Self {
+            code,
+            message: Some(message.into()),
+        }
     }
 
     /// The code's number.
@@ -34,7 +37,10 @@ impl ApiError {
 
 impl From<ErrorCode> for ApiError {
     fn from(code: ErrorCode) -> Self {
-        Self { code, message: None }
+        Self {
+            code,
+            message: None,
+        }
     }
 }
 
@@ -46,13 +52,19 @@ impl From<(ErrorCode, String)> for ApiError {
 
 impl From<Refusal> for ApiError {
     fn from(refusal: Refusal) -> Self {
-        Self { code: refusal.code, message: refusal.message }
+        Self {
+            code: refusal.code,
+            message: refusal.message,
+        }
     }
 }
 
 impl From<GroupError> for ApiError {
     fn from(error: GroupError) -> Self {
-        Self { code: groups::error_code(error.kind), message: error.message }
+        Self {
+            code: groups::error_code(error.kind),
+            message: error.message,
+        }
     }
 }
 
@@ -74,15 +86,22 @@ impl From<AckError> for ApiError {
             AckError::InvalidRecordState(_) => ErrorCode::INVALID_RECORD_STATE,
             AckError::Closed(reason) => return reason.into(),
         };
-        Self { code, message: error.message().map(str::to_owned) }
+        Self {
+            code,
+            message: error.message().map(str::to_owned),
+        }
     }
 }
 
 impl From<CloseReason> for ApiError {
     fn from(reason: CloseReason) -> Self {
         match reason {
-            CloseReason::Fenced | CloseReason::GroupDeleted => Self::new(ErrorCode::NOT_LEADER_OR_FOLLOWER, FENCED),
-            CloseReason::NotLeader | CloseReason::Shutdown => ErrorCode::NOT_LEADER_OR_FOLLOWER.into(),
+            CloseReason::Fenced | CloseReason::GroupDeleted => {
+                Self::new(ErrorCode::NOT_LEADER_OR_FOLLOWER, FENCED)
+            }
+            CloseReason::NotLeader | CloseReason::Shutdown => {
+                ErrorCode::NOT_LEADER_OR_FOLLOWER.into()
+            }
             CloseReason::TopicDeleted => ErrorCode::UNKNOWN_TOPIC_ID.into(),
         }
     }

@@ -82,7 +82,10 @@ impl Shard {
         let image = Topics(&broker.cluster);
         let interrupted = machine.on_loaded(broker.clock.session_now(), &Configs(broker), &image);
         let orphaned = machine.orphaned_topics(&image);
-        *state = Loaded { epoch: leadership.leader_epoch, machine };
+        *state = Loaded {
+            epoch: leadership.leader_epoch,
+            machine,
+        };
         drop(state);
         self.set_deadline(broker);
         self.carry_out(broker, interrupted)?;
@@ -136,7 +139,9 @@ impl Shard {
                 log_append_time: false,
                 origin: Origin::Coordinator,
             };
-            self.partition.log.append(&batch.bytes, &batch.header, options)?;
+            self.partition
+                .log
+                .append(&batch.bytes, &batch.header, options)?;
             for record in &plan.records {
                 state.machine.apply(record);
             }
@@ -150,12 +155,20 @@ impl Shard {
         let mut queue: std::collections::VecDeque<_> = effects.into();
         while let Some(effect) = queue.pop_front() {
             let plan = match effect {
-                GroupEffect::InitializeState { group_id, state_epoch, partitions } => {
+                GroupEffect::InitializeState {
+                    group_id,
+                    state_epoch,
+                    partitions,
+                } => {
                     let mut done = vec![];
                     for wanted in partitions {
                         let key = key(&group_id, wanted.partition);
-                        let made =
-                            broker.share_states.initialize(broker, &key, state_epoch, wanted.start_offset);
+                        let made = broker.share_states.initialize(
+                            broker,
+                            &key,
+                            state_epoch,
+                            wanted.start_offset,
+                        );
                         match made {
                             Ok(()) => done.push(wanted.partition),
                             Err(error) => {
@@ -167,10 +180,16 @@ impl Shard {
                     let state = self.lock(broker)?;
                     (state.machine.state_initialized(&group_id, &done), state)
                 }
-                GroupEffect::DeleteState { group_id, partitions, then } => {
+                GroupEffect::DeleteState {
+                    group_id,
+                    partitions,
+                    then,
+                } => {
                     broker.shares.invalidate(broker, &group_id, &partitions);
                     for &partition in &partitions {
-                        broker.share_states.delete(broker, &key(&group_id, partition))?;
+                        broker
+                            .share_states
+                            .delete(broker, &key(&group_id, partition))?;
                     }
                     if then == AfterDelete::DeleteGroup {
                         broker.shares.group_deleted(broker, &group_id);
@@ -198,7 +217,10 @@ impl Shard {
 
     fn next_deadline(&self, broker: &Broker) -> Option<Ts> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.machine.next_deadline().map(|at| broker.clock.from_session(at))
+        state
+            .machine
+            .next_deadline()
+            .map(|at| broker.clock.from_session(at))
     }
 }
 
@@ -227,7 +249,10 @@ impl Due for Shard {
 
 /// A share partition's key.
 pub fn key(group: &str, partition: TopicPartition) -> ShareKey {
-    ShareKey { group_id: group.into(), partition }
+    ShareKey {
+        group_id: group.into(),
+        partition,
+    }
 }
 
 /// All group coordinators of the process.
@@ -239,7 +264,9 @@ pub struct Groups {
 impl Groups {
     /// Loads what is in the log, so that sessions run from the start on.
     pub fn open(&self, broker: &Arc<Broker>) -> Result<(), ApiError> {
-        let Some(topic) = broker.cluster.topic(CONSUMER_OFFSETS) else { return Ok(()) };
+        let Some(topic) = broker.cluster.topic(CONSUMER_OFFSETS) else {
+            return Ok(());
+        };
         for partition in topic.partitions().iter() {
             drop(self.shard(broker, partition)?.lock(broker)?);
         }
@@ -247,14 +274,21 @@ impl Groups {
     }
 
     /// The shard over a partition of `__consumer_offsets`.
-    pub fn shard(&self, broker: &Arc<Broker>, partition: &Arc<Partition>) -> Result<Arc<Shard>, ApiError> {
+    pub fn shard(
+        &self,
+        broker: &Arc<Broker>,
+        partition: &Arc<Partition>,
+    ) -> Result<Arc<Shard>, ApiError> {
         let mut shards = self.shards.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(shard) = shards.get(&partition.index) {
             return Ok(Arc::clone(shard));
         }
         let shard = Arc::new(Shard {
             partition: Arc::clone(partition),
-            state: Mutex::new(Loaded { epoch: -1, machine: GroupCoordinator::new() }),
+            state: Mutex::new(Loaded {
+                epoch: -1,
+                machine: GroupCoordinator::new(),
+            }),
             owner: Mutex::default(),
             broker: Arc::downgrade(broker),
         });
@@ -266,13 +300,28 @@ impl Groups {
     }
 
     fn all(&self) -> Vec<Arc<Shard>> {
-        self.shards.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+        self.shards
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .values()
+            .cloned()
+            .collect()
     }
 
     /// The groups that broker `node` coordinates.
-    pub fn list(&self, broker: &Broker, node: i32, states: &[&str], types: &[&str]) -> Vec<GroupListing> {
+    pub fn list(
+        &self,
+        broker: &Broker,
+        node: i32,
+        states: &[&str],
+        types: &[&str],
+    ) -> Vec<GroupListing> {
         let mut listed = vec![];
-        for shard in self.all().iter().filter(|shard| shard.partition.leader() == node) {
+        for shard in self
+            .all()
+            .iter()
+            .filter(|shard| shard.partition.leader() == node)
+        {
             match shard.ask(broker, |machine| machine.list(states, types)) {
                 Ok(groups) => listed.extend(groups),
                 Err(error) => tracing::warn!(%error, "some groups could not be listed"),

@@ -6,7 +6,7 @@ use ottla_storage::LogConfig;
 use crate::config::{TimestampType, TopicConfig};
 
 /// What a topic's logs run with.
-pub fn log_config(topic: &TopicConfig) -> LogConfig {
+pub(crate) fn log_config(topic: &TopicConfig) -> LogConfig {
     LogConfig {
         segment_bytes: topic.segment_size().unsigned_abs(),
         segment_ms: topic.segment_ms,
@@ -24,12 +24,16 @@ pub fn log_config(topic: &TopicConfig) -> LogConfig {
 }
 
 /// What the metadata log runs with: nothing in it expires.
-pub fn metadata_log_config() -> LogConfig {
-    LogConfig { retention_ms: -1, retention_bytes: -1, ..LogConfig::default() }
+pub(crate) fn metadata_log_config() -> LogConfig {
+    LogConfig {
+        retention_ms: -1,
+        retention_bytes: -1,
+        ..LogConfig::default()
+    }
 }
 
 /// What a batch that is produced to a topic must satisfy.
-pub fn produce_checks(topic: &TopicConfig, now: i64, version: i16) -> ProduceChecks {
+pub(crate) fn produce_checks(topic: &TopicConfig, now: i64, version: i16) -> ProduceChecks {
     ProduceChecks {
         now,
         produce_version: version,

@@ -78,7 +78,9 @@ impl Metrics {
         let apis = TABLE
             .iter()
             .map(|api| {
-                let label = ApiLabel { api: ottla_protocol::api_key::name(api.key).unwrap_or("?") };
+                let label = ApiLabel {
+                    api: ottla_protocol::api_key::name(api.key).unwrap_or("?"),
+                };
                 ApiMetrics {
                     requests: requests.get_or_create_owned(&label),
                     micros: micros.get_or_create_owned(&label),
@@ -95,11 +97,18 @@ impl Metrics {
         let bytes_in = counter("bytes_in", "Bytes of record batches appended by producers");
         let records_in = counter("records_in", "Records appended by producers");
         let bytes_out = counter("bytes_out", "Bytes of record batches sent to consumers");
-        let share_acquired = counter("share_records_acquired", "Records acquired by share consumers");
-        let share_lock_timeouts =
-            counter("share_acquisition_lock_timeouts", "Acquisition locks that expired");
-        let share_write_failures =
-            counter("share_state_write_failures", "Share-partition state writes that failed");
+        let share_acquired = counter(
+            "share_records_acquired",
+            "Records acquired by share consumers",
+        );
+        let share_lock_timeouts = counter(
+            "share_acquisition_lock_timeouts",
+            "Acquisition locks that expired",
+        );
+        let share_write_failures = counter(
+            "share_state_write_failures",
+            "Share-partition state writes that failed",
+        );
         let connections = Gauge::default();
         registry.register("connections", "Open connections", connections.clone());
         let share_acknowledged = Family::default();
@@ -135,7 +144,8 @@ impl Metrics {
     /// A producer's batch was stored.
     pub fn produced(&self, bytes: usize, records: i32) {
         self.bytes_in.inc_by(bytes as u64);
-        self.records_in.inc_by(u64::from(records.max(0).unsigned_abs()));
+        self.records_in
+            .inc_by(u64::from(records.max(0).unsigned_abs()));
     }
 
     /// Record bytes were sent.
@@ -150,7 +160,9 @@ impl Metrics {
 
     /// Records were acknowledged with `ack_type`, Kafka's word for it.
     pub fn acknowledged(&self, ack_type: &'static str, records: u64) {
-        self.share_acknowledged.get_or_create_owned(&AckLabel { ack_type }).inc_by(records);
+        self.share_acknowledged
+            .get_or_create_owned(&AckLabel { ack_type })
+            .inc_by(records);
     }
 
     /// The text of `GET /metrics`.

@@ -28,9 +28,18 @@ pub struct NodeListener {
 
 impl NodeListener {
     /// A listener that is not bound yet.
-    pub fn new(name: String, addresses: Vec<SocketAddr>, advertised: Option<(String, u16)>) -> Self {
+    pub fn new(
+        name: String,
+        addresses: Vec<SocketAddr>,
+        advertised: Option<(String, u16)>,
+    ) -> Self {
         let port = addresses.first().map_or(0, SocketAddr::port);
-        Self { name, addresses, advertised, port: AtomicU16::new(port) }
+        Self {
+            name,
+            addresses,
+            advertised,
+            port: AtomicU16::new(port),
+        }
     }
 
     /// The port in use.
@@ -83,18 +92,26 @@ impl Node {
     /// Host and port by which a client on `conn` reaches this broker: on the listener of the same
     /// name, as advertised, or by the address that the client itself used.
     pub fn endpoint(&self, conn: &Connection) -> Option<(String, i32)> {
-        let listener = self.listeners.iter().find(|l| l.name == conn.listener.name)?;
+        let listener = self
+            .listeners
+            .iter()
+            .find(|l| l.name == conn.listener.name)?;
         Some(match &listener.advertised {
             Some((host, port)) => {
                 let port = if *port == 0 { listener.port() } else { *port };
                 (host.clone(), i32::from(port))
             }
-            None => (conn.local.ip().to_canonical().to_string(), i32::from(listener.port())),
+            None => (
+                conn.local.ip().to_canonical().to_string(),
+                i32::from(listener.port()),
+            ),
         })
     }
 
     fn connections(&self) -> MutexGuard<'_, HashMap<u64, Weak<Connection>>> {
-        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+        self.connections
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A connection was accepted.
@@ -118,7 +135,11 @@ impl Node {
 
     /// Ends every connection.
     pub fn close_connections(&self) {
-        let all: Vec<_> = self.connections().values().filter_map(Weak::upgrade).collect();
+        let all: Vec<_> = self
+            .connections()
+            .values()
+            .filter_map(Weak::upgrade)
+            .collect();
         for conn in all {
             conn.close();
         }
@@ -140,8 +161,19 @@ fn resolve(listener: &Listener) -> anyhow::Result<NodeListener> {
         }
     }
     if addresses.is_empty() {
-        bail!("the host {} of listener {} has no address", listener.bind.host, listener.name);
+        bail!(
+            "the host {} of listener {} has no address",
+            listener.bind.host,
+            listener.name
+        );
     }
-    let advertised = listener.advertised.as_ref().map(|told| (told.host.clone(), told.port));
-    Ok(NodeListener::new(listener.name.clone(), addresses, advertised))
+    let advertised = listener
+        .advertised
+        .as_ref()
+        .map(|told| (told.host.clone(), told.port));
+    Ok(NodeListener::new(
+        listener.name.clone(),
+        addresses,
+        advertised,
+    ))
 }

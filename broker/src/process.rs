@@ -47,7 +47,10 @@ type Bound = (Arc<NodeListener>, Vec<TcpListener>);
 
 impl Process {
     /// Opens every port and starts serving. Ports open only now, when everything behind them is up.
-    pub async fn start(broker: Arc<Broker>, admin_at: Option<SocketAddr>) -> anyhow::Result<Arc<Self>> {
+    pub async fn start(
+        broker: Arc<Broker>,
+        admin_at: Option<SocketAddr>,
+    ) -> anyhow::Result<Arc<Self>> {
         let process = Arc::new(Self {
             broker,
             open: Mutex::default(),
@@ -96,7 +99,11 @@ impl Process {
                     Some((host, _)) => host.clone(),
                     None => l.addresses.first()?.ip().to_string(),
                 };
-                let host = if host.contains(':') { format!("[{host}]") } else { host };
+                let host = if host.contains(':') {
+                    format!("[{host}]")
+                } else {
+                    host
+                };
                 Some(format!("{host}:{}", l.port()))
             })
             .collect();
@@ -117,7 +124,10 @@ impl Process {
                 )));
             }
         }
-        self.open.lock().await.insert(node.id, OpenNode { stop, tasks });
+        self.open
+            .lock()
+            .await
+            .insert(node.id, OpenNode { stop, tasks });
     }
 
     /// Stops one logical broker: leaders and coordinators move, its connections close, its port refuses.
@@ -134,7 +144,9 @@ impl Process {
 
     /// Starts a stopped logical broker again, on the same port.
     pub async fn start_node(&self, id: i32) -> anyhow::Result<()> {
-        let Some(node) = self.broker.node(id) else { bail!("there is no broker {id}") };
+        let Some(node) = self.broker.node(id) else {
+            bail!("there is no broker {id}")
+        };
         if self.open.lock().await.contains_key(&id) {
             bail!("broker {id} is running");
         }
@@ -160,7 +172,9 @@ impl Process {
         if let Some(admin) = self.admin.lock().await.take() {
             admin.abort();
         }
-        self.broker.close().context("the data could not be closed cleanly; the next start recovers it")
+        self.broker
+            .close()
+            .context("the data could not be closed cleanly; the next start recovers it")
     }
 }
 
@@ -238,9 +252,13 @@ impl Process {
                     loggers: &[],
                 };
                 let kind = ResourceType::Group.wire();
-                image.configs.incremental_alter(&world, kind, &group.name, &ops)
+                image
+                    .configs
+                    .incremental_alter(&world, kind, &group.name, &ops)
             };
-            let changes = changes.map_err(ApiError::from).with_context(|| format!("--group {}", group.name))?;
+            let changes = changes
+                .map_err(ApiError::from)
+                .with_context(|| format!("--group {}", group.name))?;
             self.broker.store_configs(changes)?;
         }
         Ok(())

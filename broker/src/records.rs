@@ -84,11 +84,11 @@ pub enum MetadataChange {
 
 /// An encoded batch and its header.
 #[derive(Debug)]
-pub struct Batch {
+pub(crate) struct Batch {
     /// The batch.
-    pub bytes: Bytes,
+    pub(crate) bytes: Bytes,
     /// Its header.
-    pub header: BatchHeader,
+    pub(crate) header: BatchHeader,
 }
 
 impl Batch {
@@ -115,7 +115,7 @@ fn replay(
                 continue;
             }
             let records = batch::records(bytes).map_err(|error| ApiError::from(&error))?;
-            for record in records.iter() {
+            for record in &records {
                 let record = record.map_err(|error| ApiError::from(&error))?;
                 if record.offset >= from {
                     each(record.offset, record.key, record.value)?;
@@ -133,7 +133,7 @@ fn unreadable(log: &Log, offset: i64, error: &internal::InternalError) -> ApiErr
 }
 
 /// What the metadata log holds, oldest first. Records that this broker has no use for are left out.
-pub fn read_metadata(log: &Log) -> Result<Vec<MetadataChange>, ApiError> {
+pub(crate) fn read_metadata(log: &Log) -> Result<Vec<MetadataChange>, ApiError> {
     let mut changes = vec![];
     replay(log, |offset, _, value| {
         let Some(value) = value else { return Ok(()) };
@@ -146,7 +146,11 @@ pub fn read_metadata(log: &Log) -> Result<Vec<MetadataChange>, ApiError> {
 }
 
 /// Appends changes to the metadata log as one batch.
-pub fn append_metadata(log: &Log, changes: &[MetadataChange], now: i64) -> Result<(), ApiError> {
+pub(crate) fn append_metadata(
+    log: &Log,
+    changes: &[MetadataChange],
+    now: i64,
+) -> Result<(), ApiError> {
     let mut builder = BatchBuilder::coordinator();
     for change in changes {
         builder.push(now, None, Some(&from_change(change).encode()));
@@ -169,31 +173,40 @@ fn from_change(change: &MetadataChange) -> ClusterMetadataRecord {
             topic_id: *id,
             ..Default::default()
         }),
-        MetadataChange::Partition { topic_id, index, leadership } => {
-            ClusterMetadataRecord::Partition(PartitionRecord {
-                partition_id: *index,
-                topic_id: *topic_id,
-                replicas: leadership.replicas.clone(),
-                isr: leadership.isr.clone(),
-                leader: leadership.leader,
-                leader_epoch: leadership.leader_epoch,
-                partition_epoch: leadership.partition_epoch,
-                directories: vec![Uuid::nil(); leadership.replicas.len()],
-                ..Default::default()
-            })
-        }
-        MetadataChange::PartitionChange { topic_id, index, leader, replicas, isr } => {
-            ClusterMetadataRecord::PartitionChange(PartitionChangeRecord {
-                partition_id: *index,
-                topic_id: *topic_id,
-                isr: isr.clone(),
-                leader: leader.unwrap_or(NO_CHANGE),
-                replicas: replicas.clone(),
-                ..Default::default()
-            })
-        }
+        MetadataChange::Partition {
+            topic_id,
+            index,
+            leadership,
+        } => ClusterMetadataRecord::Partition(PartitionRecord {
+            partition_id: *index,
+            topic_id: *topic_id,
+            replicas: leadership.replicas.clone(),
+            isr: leadership.isr.clone(),
+            leader: leadership.leader,
+            leader_epoch: leadership.leader_epoch,
+            partition_epoch: leadership.partition_epoch,
+            directories: vec![Uuid::nil(); leadership.replicas.len()],
+            ..Default::default()
+        }),
+        MetadataChange::PartitionChange {
+            topic_id,
+            index,
+            leader,
+            replicas,
+            isr,
+        } => ClusterMetadataRecord::PartitionChange(PartitionChangeRecord {
+            partition_id: *index,
+            topic_id: *topic_id,
+            isr: isr.clone(),
+            leader: leader.unwrap_or(NO_CHANGE),
+            replicas: replicas.clone(),
+            ..Default::default()
+        }),
         MetadataChange::RemoveTopic { id } => {
-            ClusterMetadataRecord::RemoveTopic(RemoveTopicRecord { topic_id: *id, ..Default::default() })
+            ClusterMetadataRecord::RemoveTopic(RemoveTopicRecord {
+                topic_id: *id,
+                ..Default::default()
+            })
         }
         MetadataChange::Config(change) => ClusterMetadataRecord::Config(ConfigRecord {
             resource_type: change.resource.wire(),
@@ -209,16 +222,21 @@ fn from_change(change: &MetadataChange) -> ClusterMetadataRecord {
                 ..Default::default()
             })
         }
-        MetadataChange::ProducerIds { next } => ClusterMetadataRecord::ProducerIds(ProducerIdsRecord {
-            next_producer_id: *next,
-            ..Default::default()
-        }),
+        MetadataChange::ProducerIds { next } => {
+            ClusterMetadataRecord::ProducerIds(ProducerIdsRecord {
+                next_producer_id: *next,
+                ..Default::default()
+            })
+        }
     }
 }
 
 fn to_change(record: ClusterMetadataRecord) -> Option<MetadataChange> {
     Some(match record {
-        ClusterMetadataRecord::Topic(r) => MetadataChange::Topic { name: r.name, id: r.topic_id },
+        ClusterMetadataRecord::Topic(r) => MetadataChange::Topic {
+            name: r.name,
+            id: r.topic_id,
+        },
         ClusterMetadataRecord::Partition(r) => MetadataChange::Partition {
             topic_id: r.topic_id,
             index: r.partition_id,
@@ -244,19 +262,20 @@ fn to_change(record: ClusterMetadataRecord) -> Option<MetadataChange> {
             key: r.name,
             value: r.value,
         }),
-        ClusterMetadataRecord::FeatureLevel(r) => {
-            MetadataChange::Feature { name: r.name, level: r.feature_level }
-        }
-        ClusterMetadataRecord::ProducerIds(r) => {
-            MetadataChange::ProducerIds { next: r.next_producer_id }
-        }
+        ClusterMetadataRecord::FeatureLevel(r) => MetadataChange::Feature {
+            name: r.name,
+            level: r.feature_level,
+        },
+        ClusterMetadataRecord::ProducerIds(r) => MetadataChange::ProducerIds {
+            next: r.next_producer_id,
+        },
         _ => return None,
     })
 }
 
 /// A topic id that does not begin with a dash, as Kafka's do not, so that tools can take it as an
 /// argument.
-pub fn random_topic_id() -> Uuid {
+pub(crate) fn random_topic_id() -> Uuid {
     loop {
         let id = Uuid::from_u128(rand::random());
         if !topic_id(id).to_string().starts_with('-') && !id.is_nil() {
@@ -266,12 +285,12 @@ pub fn random_topic_id() -> Uuid {
 }
 
 /// A topic id in the coordinators' type.
-pub fn topic_id(id: Uuid) -> TopicId {
+pub(crate) fn topic_id(id: Uuid) -> TopicId {
     TopicId(*id.as_bytes())
 }
 
 /// Reads a topic id as Kafka writes it: 22 characters of base64.
-pub fn parse_uuid(text: &str) -> Option<TopicId> {
+pub(crate) fn parse_uuid(text: &str) -> Option<TopicId> {
     const ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     if text.len() != 22 {
         return None;
@@ -280,13 +299,17 @@ pub fn parse_uuid(text: &str) -> Option<TopicId> {
     for (at, byte) in text.bytes().enumerate() {
         let six = ALPHABET.iter().position(|&known| known == byte)? as u128;
         // 132 bits are written for 128: the last four must be nothing.
-        bits = if at < 21 { bits << 6 | six } else { bits << 2 | six >> 4 };
+        bits = if at < 21 {
+            bits << 6 | six
+        } else {
+            bits << 2 | six >> 4
+        };
     }
     Some(TopicId(bits.to_be_bytes()))
 }
 
 /// Calls `each` with every record of `__share_group_state` and its offset.
-pub fn replay_share_state(
+pub(crate) fn replay_share_state(
     log: &Log,
     mut each: impl FnMut(ShareStateRecord, i64),
 ) -> Result<(), ApiError> {
@@ -299,7 +322,7 @@ pub fn replay_share_state(
 }
 
 /// The batch of some records of `__share_group_state`.
-pub fn share_state_batch(records: &[ShareStateRecord], now: i64) -> Result<Batch, ApiError> {
+pub(crate) fn share_state_batch(records: &[ShareStateRecord], now: i64) -> Result<Batch, ApiError> {
     let mut builder = BatchBuilder::coordinator();
     for record in records {
         let (key, value) = from_share_state(record).encode();
@@ -314,7 +337,6 @@ fn from_share_state(record: &ShareStateRecord) -> ShareGroupStateRecord {
         group_id: key.group_id.to_string(),
         topic_id: Uuid::from_bytes(key.partition.topic_id.0),
         partition: key.partition.partition,
-        ..Default::default()
     };
     match record {
         ShareStateRecord::Snapshot { value, .. } => {
@@ -349,7 +371,10 @@ fn from_share_state(record: &ShareStateRecord) -> ShareGroupStateRecord {
 fn to_share_state(record: ShareGroupStateRecord) -> ShareStateRecord {
     let of = |key: SharePartitionKey| ShareKey {
         group_id: key.group_id.into(),
-        partition: TopicPartition { topic_id: topic_id(key.topic_id), partition: key.partition },
+        partition: TopicPartition {
+            topic_id: topic_id(key.topic_id),
+            partition: key.partition,
+        },
     };
     match record {
         ShareGroupStateRecord::ShareSnapshot(key, Some(value)) => ShareStateRecord::Snapshot {
@@ -376,7 +401,9 @@ fn to_share_state(record: ShareGroupStateRecord) -> ShareStateRecord {
             },
         },
         ShareGroupStateRecord::ShareSnapshot(key, None)
-        | ShareGroupStateRecord::ShareUpdate(key, None) => ShareStateRecord::Tombstone { key: of(key) },
+        | ShareGroupStateRecord::ShareUpdate(key, None) => {
+            ShareStateRecord::Tombstone { key: of(key) }
+        }
     }
 }
 
@@ -402,7 +429,7 @@ fn to_batches(batches: &[internal::StateBatch]) -> Vec<StateBatch> {
 }
 
 /// Calls `each` with every share group record of `__consumer_offsets`.
-pub fn replay_groups(log: &Log, mut each: impl FnMut(GroupRecord)) -> Result<(), ApiError> {
+pub(crate) fn replay_groups(log: &Log, mut each: impl FnMut(GroupRecord)) -> Result<(), ApiError> {
     replay(log, |offset, key, value| {
         let record = ConsumerOffsetsRecord::decode(key.unwrap_or_default(), value)
             .map_err(|error| unreadable(log, offset, &error))?;
@@ -414,7 +441,7 @@ pub fn replay_groups(log: &Log, mut each: impl FnMut(GroupRecord)) -> Result<(),
 }
 
 /// The batch of some records of `__consumer_offsets`.
-pub fn group_batch(records: &[GroupRecord], now: i64) -> Result<Batch, ApiError> {
+pub(crate) fn group_batch(records: &[GroupRecord], now: i64) -> Result<Batch, ApiError> {
     let mut builder = BatchBuilder::coordinator();
     for record in records {
         let (key, value) = group::encode(record).encode();
@@ -448,8 +475,15 @@ mod tests {
         };
         let id = random_topic_id();
         let changes = [
-            MetadataChange::Topic { name: "t".to_owned(), id },
-            MetadataChange::Partition { topic_id: id, index: 4, leadership },
+            MetadataChange::Topic {
+                name: "t".to_owned(),
+                id,
+            },
+            MetadataChange::Partition {
+                topic_id: id,
+                index: 4,
+                leadership,
+            },
             MetadataChange::PartitionChange {
                 topic_id: id,
                 index: 4,
@@ -470,7 +504,10 @@ mod tests {
                 key: "k".to_owned(),
                 value: Some("v".to_owned()),
             }),
-            MetadataChange::Feature { name: "share.version".to_owned(), level: 2 },
+            MetadataChange::Feature {
+                name: "share.version".to_owned(),
+                level: 2,
+            },
             MetadataChange::ProducerIds { next: 1000 },
             MetadataChange::RemoveTopic { id },
         ];

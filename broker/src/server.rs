@@ -19,7 +19,11 @@ const BACKLOG: u32 = 1024;
 
 /// Binds `address`, reusing it after a restart.
 pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    let socket = if address.is_ipv4() {
+        TcpSocket::new_v4()?
+    } else {
+        TcpSocket::new_v6()?
+    };
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
@@ -43,12 +47,13 @@ pub async fn accept(
         };
         match accepted {
             Ok((stream, peer)) => {
-                let Ok(local) = stream.local_addr() else { continue };
+                let Ok(local) = stream.local_addr() else {
+                    continue;
+                };
                 let id = broker.next_connection_id();
                 let conn = Arc::new(Connection::new(id, peer, local, Arc::clone(&listener)));
                 node.connection_opened(&conn);
-                let serve =
-                    connection::serve(Arc::clone(&broker), Arc::clone(&node), conn, stream);
+                let serve = connection::serve(Arc::clone(&broker), Arc::clone(&node), conn, stream);
                 connections.spawn(serve);
             }
             Err(error) => {

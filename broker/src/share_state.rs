@@ -50,11 +50,21 @@ impl Shard {
         }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.epoch != leadership.leader_epoch {
-            let mut machine = ShareState::new(broker.config().share_state.snapshot_update_records.max(0).unsigned_abs());
+            let mut machine = ShareState::new(
+                broker
+                    .config()
+                    .share_state
+                    .snapshot_update_records
+                    .max(0)
+                    .unsigned_abs(),
+            );
             records::replay_share_state(&self.partition.log, |record, offset| {
                 machine.apply(&record, offset);
             })?;
-            *state = Loaded { epoch: leadership.leader_epoch, machine };
+            *state = Loaded {
+                epoch: leadership.leader_epoch,
+                machine,
+            };
         }
         Ok(state)
     }
@@ -82,7 +92,10 @@ impl Shard {
             log_append_time: false,
             origin: Origin::Coordinator,
         };
-        let info = self.partition.log.append(&batch.bytes, &batch.header, options)?;
+        let info = self
+            .partition
+            .log
+            .append(&batch.bytes, &batch.header, options)?;
         for (record, offset) in records.iter().zip(info.base_offset..) {
             state.machine.apply(record, offset);
         }
@@ -96,13 +109,21 @@ impl ShareStates {
         let mut shards = self.shards.lock().unwrap_or_else(PoisonError::into_inner);
         let shard = shards.entry(partition.index).or_insert_with(|| {
             let machine = ShareState::new(0);
-            Arc::new(Shard { partition, state: Mutex::new(Loaded { epoch: -1, machine }) })
+            Arc::new(Shard {
+                partition,
+                state: Mutex::new(Loaded { epoch: -1, machine }),
+            })
         });
         Ok(Arc::clone(shard))
     }
 
     fn all(&self) -> Vec<Arc<Shard>> {
-        self.shards.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+        self.shards
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .values()
+            .cloned()
+            .collect()
     }
 
     /// Plans a change on `key`'s shard and commits it.
@@ -115,7 +136,9 @@ impl ShareStates {
         let shard = self.shard(broker, key)?;
         let mut state = shard.lock(broker)?;
         let now = broker.clock.now();
-        let Some(record) = plan(&state.machine, now)? else { return Ok(false) };
+        let Some(record) = plan(&state.machine, now)? else {
+            return Ok(false);
+        };
         shard.commit(broker, &mut state, &[record], now)?;
         Ok(true)
     }
@@ -129,7 +152,9 @@ impl ShareStates {
         start_offset: i64,
     ) -> Result<(), ApiError> {
         self.change(broker, key, |machine, now| {
-            machine.initialize(now, key, state_epoch, start_offset).map(Some)
+            machine
+                .initialize(now, key, state_epoch, start_offset)
+                .map(Some)
         })
         .map(drop)
     }
@@ -164,7 +189,9 @@ impl ShareStates {
     ) -> Result<(), WriteError> {
         let (state_epoch, leader_epoch) = epochs;
         let done = self.change(broker, key, |machine, now| {
-            machine.write(now, key, state_epoch, leader_epoch, write).map(Some)
+            machine
+                .write(now, key, state_epoch, leader_epoch, write)
+                .map(Some)
         });
         done.map(drop).map_err(|error| {
             broker.metrics.share_write_failures.inc();
@@ -212,7 +239,10 @@ impl ShareStates {
 
 /// Kafka's key of a share partition: `group:topic-id:partition`.
 pub fn coordinator_key(key: &ShareKey) -> String {
-    format!("{}:{}:{}", key.group_id, key.partition.topic_id, key.partition.partition)
+    format!(
+        "{}:{}:{}",
+        key.group_id, key.partition.topic_id, key.partition.partition
+    )
 }
 
 /// Prunes now and then.

@@ -8,13 +8,13 @@ use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use ottla_coordinator::types::Ts;
 use ottla_coordinator::share::cell::ShareCell;
 use ottla_coordinator::share::partition::SharePartition;
 use ottla_coordinator::share::session::ClosedSession;
 use ottla_coordinator::share::state::ShareKey;
 use ottla_coordinator::share::types::{CloseReason, Limits, WriteError};
 use ottla_coordinator::types::TopicPartition;
+use ottla_coordinator::types::Ts;
 use ottla_protocol::ErrorCode;
 use serde_json::{Value, json};
 
@@ -63,7 +63,8 @@ pub fn limits(config: &ShareGroupConfig) -> Limits {
 impl Slot {
     /// Whether the slot still speaks for its share partition.
     pub fn is_current(&self) -> bool {
-        self.cell.closed().is_none() && self.partition.leadership().leader_epoch == self.leader_epoch
+        self.cell.closed().is_none()
+            && self.partition.leadership().leader_epoch == self.leader_epoch
     }
 
     /// Tells the cell where the log starts now, if that has changed.
@@ -144,7 +145,11 @@ impl Shares {
         let slot = load(broker, key, partition)?;
         let mut slots = self.slots();
         // Another request may have loaded it meanwhile: the first one stays.
-        let kept = Arc::clone(slots.entry(key.clone()).or_insert_with(|| Arc::clone(&slot)));
+        let kept = Arc::clone(
+            slots
+                .entry(key.clone())
+                .or_insert_with(|| Arc::clone(&slot)),
+        );
         drop(slots);
         if Arc::ptr_eq(&kept, &slot) {
             let due: Arc<dyn Due> = Arc::clone(&slot) as Arc<dyn Due>;
@@ -168,19 +173,31 @@ impl Shares {
     pub fn close(&self, broker: &Broker, slot: &Slot, reason: CloseReason) {
         {
             let mut slots = self.slots();
-            if slots.get(&slot.key).is_some_and(|held| std::ptr::eq(&raw const **held, slot)) {
+            if slots
+                .get(&slot.key)
+                .is_some_and(|held| std::ptr::eq(&raw const **held, slot))
+            {
                 slots.remove(&slot.key);
             }
         }
         slot.cell.close(reason);
-        let owner = slot.owner.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let owner = slot
+            .owner
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         if let Some(owner) = owner {
             broker.deadlines.remove(owner);
         }
     }
 
     fn close_where(&self, broker: &Broker, reason: CloseReason, which: impl Fn(&Slot) -> bool) {
-        let closing: Vec<_> = self.slots().values().filter(|s| which(s)).cloned().collect();
+        let closing: Vec<_> = self
+            .slots()
+            .values()
+            .filter(|s| which(s))
+            .cloned()
+            .collect();
         for slot in closing {
             self.close(broker, &slot, reason);
         }
@@ -195,12 +212,16 @@ impl Shares {
 
     /// A group is gone.
     pub fn group_deleted(&self, broker: &Broker, group: &str) {
-        self.close_where(broker, CloseReason::GroupDeleted, |slot| &*slot.key.group_id == group);
+        self.close_where(broker, CloseReason::GroupDeleted, |slot| {
+            &*slot.key.group_id == group
+        });
     }
 
     /// A topic is gone.
     pub fn topic_deleted(&self, broker: &Broker, id: ottla_coordinator::types::Uuid) {
-        self.close_where(broker, CloseReason::TopicDeleted, |s| s.key.partition.topic_id == id);
+        self.close_where(broker, CloseReason::TopicDeleted, |s| {
+            s.key.partition.topic_id == id
+        });
     }
 
     /// Leaders have changed: slots of former leaders go.
@@ -255,7 +276,10 @@ impl Shares {
     pub fn inspect(&self, broker: &Broker, group: &str) -> Vec<Value> {
         let mut slots: BTreeMap<(String, i32), Arc<Slot>> = BTreeMap::new();
         for slot in self.slots().values().filter(|s| &*s.key.group_id == group) {
-            slots.insert((slot.partition.topic.to_string(), slot.partition.index), Arc::clone(slot));
+            slots.insert(
+                (slot.partition.topic.to_string(), slot.partition.index),
+                Arc::clone(slot),
+            );
         }
         let describe = |((topic, partition), slot): ((String, i32), Arc<Slot>)| {
             let records: Vec<Value> = slot
@@ -290,11 +314,13 @@ fn load(
         return Err(ErrorCode::NOT_LEADER_OR_FOLLOWER.into());
     }
     let config = broker.group_config(&key.group_id);
-    let mut state = broker.share_states.read(broker, key, leadership.leader_epoch)?;
+    let mut state = broker
+        .share_states
+        .read(broker, key, leadership.leader_epoch)?;
     let log_start = partition.log.start_offset();
     // A negative offset other than -1 can only be stored by hand; the reset policy decides there too.
     let start = if state.start_offset < 0 {
-        reset_offset(broker, partition, config.share.auto_offset_reset)?
+        reset_offset(broker, partition, config.share.auto_offset_reset)
     } else {
         state.start_offset
     };
@@ -314,14 +340,15 @@ fn load(
 }
 
 /// Where a share partition begins that has no start offset yet (`share.auto.offset.reset`).
-fn reset_offset(broker: &Broker, partition: &Partition, policy: OffsetReset) -> Result<i64, ApiError> {
+fn reset_offset(broker: &Broker, partition: &Partition, policy: OffsetReset) -> i64 {
     let log = &partition.log;
-    Ok(match policy {
+    match policy {
         OffsetReset::Earliest => log.start_offset(),
         OffsetReset::Latest => log.end_offset(),
         OffsetReset::ByDuration(ms) => {
             let since = broker.clock.now().saturating_sub(ms).max(0);
-            log.offset_for_timestamp(since).map_or_else(|| log.end_offset(), |(offset, _)| offset)
+            log.offset_for_timestamp(since)
+                .map_or_else(|| log.end_offset(), |(offset, _)| offset)
         }
-    })
+    }
 }

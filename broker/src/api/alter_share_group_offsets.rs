@@ -37,7 +37,10 @@ fn alter(cx: &Cx, request: &AlterShareGroupOffsetsRequest) -> Result<Vec<Altered
         .topics
         .iter()
         .map(|topic| {
-            let offsets = topic.partitions.iter().map(|p| (p.partition_index, p.start_offset));
+            let offsets = topic
+                .partitions
+                .iter()
+                .map(|p| (p.partition_index, p.start_offset));
             (topic.topic_name.to_string(), offsets.collect())
         })
         .collect();

@@ -22,7 +22,10 @@ pub(super) async fn handle(cx: &Cx, request: CreatePartitionsRequest) -> CreateP
     }
     let results = request.topics.iter().map(|wanted| {
         let result = if named[&**wanted.name] > 1 {
-            Err(ApiError::new(ErrorCode::INVALID_REQUEST, "Duplicate topic name."))
+            Err(ApiError::new(
+                ErrorCode::INVALID_REQUEST,
+                "Duplicate topic name.",
+            ))
         } else {
             create(cx, wanted, request.validate_only)
         };
@@ -40,7 +43,11 @@ pub(super) async fn handle(cx: &Cx, request: CreatePartitionsRequest) -> CreateP
 
 fn create(cx: &Cx, wanted: &CreatePartitionsTopic, validate_only: bool) -> Result<(), ApiError> {
     let assignments = wanted.assignments.as_ref().map(|lists| {
-        lists.iter().map(|list| list.broker_ids.iter().map(|id| id.0).collect()).collect()
+        lists
+            .iter()
+            .map(|list| list.broker_ids.iter().map(|id| id.0).collect())
+            .collect()
     });
-    cx.broker.create_partitions(&wanted.name, wanted.count, assignments, validate_only)
+    cx.broker
+        .create_partitions(&wanted.name, wanted.count, assignments, validate_only)
 }

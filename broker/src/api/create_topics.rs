@@ -25,7 +25,10 @@ pub(super) async fn handle(cx: &Cx, request: CreateTopicsRequest) -> CreateTopic
     }
     let results = request.topics.iter().map(|wanted| {
         let made = if named[&**wanted.name] > 1 {
-            Err(ApiError::new(ErrorCode::INVALID_REQUEST, "Duplicate topic name."))
+            Err(ApiError::new(
+                ErrorCode::INVALID_REQUEST,
+                "Duplicate topic name.",
+            ))
         } else {
             create(cx, wanted, request.validate_only)
         };
@@ -41,14 +44,24 @@ fn create(cx: &Cx, wanted: &CreatableTopic, validate_only: bool) -> Result<Made,
     let given: Vec<(String, Option<String>)> = wanted
         .configs
         .iter()
-        .map(|c| (c.name.to_string(), c.value.as_ref().map(ToString::to_string)))
+        .map(|c| {
+            (
+                c.name.to_string(),
+                c.value.as_ref().map(ToString::to_string),
+            )
+        })
         .collect();
     crate::cluster::placement::check_name(&wanted.name)?;
     let own = with_world(cx, |configs, world| configs.check_new_topic(world, &given))?;
     let assignments = wanted
         .assignments
         .iter()
-        .map(|a| (a.partition_index, a.broker_ids.iter().map(|id| id.0).collect()))
+        .map(|a| {
+            (
+                a.partition_index,
+                a.broker_ids.iter().map(|id| id.0).collect(),
+            )
+        })
         .collect();
     let new = NewTopic {
         name: wanted.name.to_string(),
@@ -80,15 +93,17 @@ fn respond(cx: &Cx, wanted: &CreatableTopic, made: Result<Made, ApiError>) -> Cr
 
 /// The configuration that the new topic has.
 fn configs(cx: &Cx, name: &str) -> Vec<CreatableTopicConfigs> {
-    with_world(cx, |configs, world| configs.describe_topic(world.broker, name))
-        .into_iter()
-        .map(|entry| {
-            CreatableTopicConfigs::default()
-                .with_name(StrBytes::from_string(entry.name))
-                .with_value(entry.value.map(StrBytes::from_string))
-                .with_read_only(entry.read_only)
-                .with_config_source(entry.source.wire())
-                .with_is_sensitive(entry.sensitive)
-        })
-        .collect()
+    with_world(cx, |configs, world| {
+        configs.describe_topic(world.broker, name)
+    })
+    .into_iter()
+    .map(|entry| {
+        CreatableTopicConfigs::default()
+            .with_name(StrBytes::from_string(entry.name))
+            .with_value(entry.value.map(StrBytes::from_string))
+            .with_read_only(entry.read_only)
+            .with_config_source(entry.source.wire())
+            .with_is_sensitive(entry.sensitive)
+    })
+    .collect()
 }

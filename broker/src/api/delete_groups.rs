@@ -3,7 +3,9 @@
 //! - Only empty groups go, and with a share group the state of its share partitions.
 
 use ottla_protocol::StrBytes;
-use ottla_protocol::messages::delete_groups_response::{DeletableGroupResult, DeleteGroupsResponse};
+use ottla_protocol::messages::delete_groups_response::{
+    DeletableGroupResult, DeleteGroupsResponse,
+};
 use ottla_protocol::messages::{DeleteGroupsRequest, GroupId};
 
 use super::coordinator::shard;
@@ -23,7 +25,10 @@ pub(super) async fn handle(cx: &Cx, request: DeleteGroupsRequest) -> DeleteGroup
             ..Default::default()
         }
     });
-    DeleteGroupsResponse { results: results.collect(), ..Default::default() }
+    DeleteGroupsResponse {
+        results: results.collect(),
+        ..Default::default()
+    }
 }
 
 fn delete(cx: &Cx, id: &GroupId) -> Result<(), ApiError> {

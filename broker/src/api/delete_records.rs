@@ -22,7 +22,9 @@ pub(super) async fn handle(cx: &Cx, request: DeleteRecordsRequest) -> DeleteReco
                 DeleteRecordsPartitionResult::default().with_partition_index(want.partition_index);
             match result {
                 Ok(low) => response.with_low_watermark(low),
-                Err(error) => response.with_low_watermark(-1).with_error_code(error.number()),
+                Err(error) => response
+                    .with_low_watermark(-1)
+                    .with_error_code(error.number()),
             }
         });
         DeleteRecordsTopicResult::default()

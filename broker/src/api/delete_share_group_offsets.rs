@@ -28,9 +28,16 @@ pub(super) async fn handle(
     }
 }
 
-fn delete(cx: &Cx, request: &DeleteShareGroupOffsetsRequest) -> Result<Vec<DeletedTopic>, ApiError> {
+fn delete(
+    cx: &Cx,
+    request: &DeleteShareGroupOffsetsRequest,
+) -> Result<Vec<DeletedTopic>, ApiError> {
     share_groups_on(cx)?;
-    let topics: Vec<String> = request.topics.iter().map(|t| t.topic_name.to_string()).collect();
+    let topics: Vec<String> = request
+        .topics
+        .iter()
+        .map(|t| t.topic_name.to_string())
+        .collect();
     let image = Topics(&cx.broker.cluster);
     shard(cx, &request.group_id)?.change(&cx.broker, |machine, _| {
         Ok(machine.delete_share_offsets(&request.group_id, &topics, &image)?)

@@ -6,7 +6,9 @@
 use std::sync::Arc;
 
 use ottla_protocol::messages::delete_topics_request::DeleteTopicState;
-use ottla_protocol::messages::delete_topics_response::{DeletableTopicResult, DeleteTopicsResponse};
+use ottla_protocol::messages::delete_topics_response::{
+    DeletableTopicResult, DeleteTopicsResponse,
+};
 use ottla_protocol::messages::{DeleteTopicsRequest, TopicName};
 use ottla_protocol::{ErrorCode, StrBytes, Uuid};
 
@@ -19,7 +21,9 @@ pub(super) async fn handle(cx: &Cx, request: DeleteTopicsRequest) -> DeleteTopic
         request.topics
     } else {
         let named = request.topic_names.into_iter();
-        named.map(|name| DeleteTopicState::default().with_name(Some(name))).collect()
+        named
+            .map(|name| DeleteTopicState::default().with_name(Some(name)))
+            .collect()
     };
     let responses = wanted.into_iter().map(|wanted| {
         let found = find(cx, &wanted);

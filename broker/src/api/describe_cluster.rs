@@ -22,7 +22,10 @@ pub(super) async fn handle(cx: &Cx, request: DescribeClusterRequest) -> Describe
                 "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER",
             )
         } else {
-            (ErrorCode::UNSUPPORTED_ENDPOINT_TYPE, "Unsupported endpoint type")
+            (
+                ErrorCode::UNSUPPORTED_ENDPOINT_TYPE,
+                "Unsupported endpoint type",
+            )
         };
         return response
             .with_error_code(code.0)
@@ -41,7 +44,12 @@ pub(super) async fn handle(cx: &Cx, request: DescribeClusterRequest) -> Describe
         })
         .collect();
     if request.include_fenced_brokers {
-        let stopped = cx.broker.cluster.brokers().into_iter().filter(|(_, b)| !b.alive);
+        let stopped = cx
+            .broker
+            .cluster
+            .brokers()
+            .into_iter()
+            .filter(|(_, b)| !b.alive);
         brokers.extend(stopped.map(|(id, b)| {
             DescribeClusterBroker::default()
                 .with_broker_id(BrokerId(id))

@@ -17,7 +17,10 @@ use crate::config::ConfigEntry;
 use crate::context::Cx;
 
 pub(super) async fn handle(cx: &Cx, request: DescribeConfigsRequest) -> DescribeConfigsResponse {
-    let results = request.resources.iter().map(|resource| describe(cx, &request, resource));
+    let results = request
+        .resources
+        .iter()
+        .map(|resource| describe(cx, &request, resource));
     DescribeConfigsResponse::default().with_results(results.collect())
 }
 
@@ -31,7 +34,12 @@ fn describe(
         .as_ref()
         .map(|keys| keys.iter().map(ToString::to_string).collect());
     let described = with_world(cx, |configs, world| {
-        configs.describe(world, resource.resource_type, &resource.resource_name, keys.as_deref())
+        configs.describe(
+            world,
+            resource.resource_type,
+            &resource.resource_name,
+            keys.as_deref(),
+        )
     });
     let result = DescribeConfigsResult::default()
         .with_resource_type(resource.resource_type)
@@ -48,7 +56,11 @@ fn describe(
 
 fn entry(request: &DescribeConfigsRequest, entry: ConfigEntry) -> DescribeConfigsResourceResult {
     let text = |value: Option<String>| value.map(StrBytes::from_string);
-    let synonyms = if request.include_synonyms { entry.synonyms } else { vec![] };
+    let synonyms = if request.include_synonyms {
+        entry.synonyms
+    } else {
+        vec![]
+    };
     let synonyms = synonyms.into_iter().map(|s| {
         DescribeConfigsSynonym::default()
             .with_name(StrBytes::from_string(s.name))
@@ -63,5 +75,9 @@ fn entry(request: &DescribeConfigsRequest, entry: ConfigEntry) -> DescribeConfig
         .with_is_sensitive(entry.sensitive)
         .with_synonyms(synonyms.collect())
         .with_config_type(entry.kind)
-        .with_documentation(text(entry.documentation.filter(|_| request.include_documentation)))
+        .with_documentation(text(
+            entry
+                .documentation
+                .filter(|_| request.include_documentation),
+        ))
 }

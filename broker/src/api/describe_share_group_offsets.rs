@@ -5,14 +5,14 @@
 //! - Topics null: all that the group has state of. What is unknown answers -1 without an error.
 
 use ottla_coordinator::types::{TopicPartition, Uuid};
+use ottla_protocol::StrBytes;
 use ottla_protocol::messages::DescribeShareGroupOffsetsRequest;
+use ottla_protocol::messages::TopicName;
 use ottla_protocol::messages::describe_share_group_offsets_request::DescribeShareGroupOffsetsRequestGroup;
 use ottla_protocol::messages::describe_share_group_offsets_response::{
     DescribeShareGroupOffsetsResponse, DescribeShareGroupOffsetsResponseGroup,
     DescribeShareGroupOffsetsResponsePartition, DescribeShareGroupOffsetsResponseTopic,
 };
-use ottla_protocol::messages::TopicName;
-use ottla_protocol::StrBytes;
 
 use super::coordinator::{shard, share_groups_on};
 use crate::context::Cx;
@@ -39,7 +39,10 @@ pub(super) async fn handle(
             },
         }
     });
-    DescribeShareGroupOffsetsResponse { groups: groups.collect(), ..Default::default() }
+    DescribeShareGroupOffsetsResponse {
+        groups: groups.collect(),
+        ..Default::default()
+    }
 }
 
 fn describe(
@@ -49,16 +52,22 @@ fn describe(
     share_groups_on(cx)?;
     let shard = shard(cx, &wanted.group_id)?;
     let topics: Vec<(String, Vec<i32>)> = match &wanted.topics {
-        Some(topics) => {
-            topics.iter().map(|t| (t.topic_name.to_string(), t.partitions.clone())).collect()
-        }
+        Some(topics) => topics
+            .iter()
+            .map(|t| (t.topic_name.to_string(), t.partitions.clone()))
+            .collect(),
         None => shard
-            .ask(&cx.broker, |machine| machine.share_state_partitions(&wanted.group_id))?
+            .ask(&cx.broker, |machine| {
+                machine.share_state_partitions(&wanted.group_id)
+            })?
             .into_iter()
             .map(|topic| (topic.topic_name, topic.partitions))
             .collect(),
     };
-    topics.into_iter().map(|(name, indexes)| topic(cx, &wanted.group_id, &name, &indexes)).collect()
+    topics
+        .into_iter()
+        .map(|(name, indexes)| topic(cx, &wanted.group_id, &name, &indexes))
+        .collect()
 }
 
 fn topic(
@@ -80,8 +89,14 @@ fn topic(
         let Some(partition) = topic.as_ref().and_then(|t| t.partition(index)) else {
             return Ok(unknown);
         };
-        let at = TopicPartition { topic_id: Uuid(*id.as_bytes()), partition: index };
-        let summary = cx.broker.share_states.summary(&cx.broker, &key(group, at))?;
+        let at = TopicPartition {
+            topic_id: Uuid(*id.as_bytes()),
+            partition: index,
+        };
+        let summary = cx
+            .broker
+            .share_states
+            .summary(&cx.broker, &key(group, at))?;
         let lag = match (summary.start_offset, summary.delivery_complete_count) {
             (-1, _) | (_, -1) => -1,
             (start, done) => partition.log.end_offset() - start - i64::from(done),

@@ -25,7 +25,13 @@ pub(super) async fn handle(
     request: DescribeTopicPartitionsRequest,
 ) -> DescribeTopicPartitionsResponse {
     let mut names: Vec<String> = if request.topics.is_empty() {
-        cx.broker.cluster.image().topics.keys().map(ToString::to_string).collect()
+        cx.broker
+            .cluster
+            .image()
+            .topics
+            .keys()
+            .map(ToString::to_string)
+            .collect()
     } else {
         request.topics.iter().map(|t| t.name.to_string()).collect()
     };
@@ -34,7 +40,10 @@ pub(super) async fn handle(
     let mut first_partition = 0;
     if let Some(cursor) = &request.cursor {
         names.retain(|name| **name >= **cursor.topic_name);
-        if names.first().is_some_and(|name| **name == **cursor.topic_name) {
+        if names
+            .first()
+            .is_some_and(|name| **name == **cursor.topic_name)
+        {
             first_partition = cursor.partition_index.max(0) as usize;
         }
     }
@@ -104,7 +113,9 @@ fn describe(
             .with_offline_replicas(offline(&leadership.replicas, &alive))
     };
     DescribeTopicPartitionsResponseTopic::default()
-        .with_name(Some(TopicName(StrBytes::from_string(topic.name.to_string()))))
+        .with_name(Some(TopicName(StrBytes::from_string(
+            topic.name.to_string(),
+        ))))
         .with_topic_id(topic.id)
         .with_is_internal(topic.is_internal())
         .with_partitions(partitions.iter().map(partition).collect())

@@ -69,33 +69,49 @@ impl Pass {
         self.failed
             || request.topics.is_empty()
             || request.max_wait_ms <= 0
-            || self.bytes >= request.min_bytes.max(0) as usize && (self.bytes > 0 || request.min_bytes <= 0)
+            || self.bytes >= request.min_bytes.max(0) as usize
+                && (self.bytes > 0 || request.min_bytes <= 0)
     }
 
     fn respond(self, cx: &Cx) -> Answer<FetchResponse> {
         let partitions = self.topics.iter().flat_map(|t| &t.partitions);
-        let records: Vec<Bytes> =
-            partitions.filter_map(|p| p.records.clone()).filter(|r| !r.is_empty()).collect();
+        let records: Vec<Bytes> = partitions
+            .filter_map(|p| p.records.clone())
+            .filter(|r| !r.is_empty())
+            .collect();
         cx.broker.metrics.fetched(self.bytes);
-        let endpoints = if self.wrong_leader { node_endpoints(cx) } else { vec![] };
-        let response =
-            FetchResponse::default().with_responses(self.topics).with_node_endpoints(endpoints);
+        let endpoints = if self.wrong_leader {
+            node_endpoints(cx)
+        } else {
+            vec![]
+        };
+        let response = FetchResponse::default()
+            .with_responses(self.topics)
+            .with_node_endpoints(endpoints);
         Answer::Records(response, records)
     }
 }
 
 fn find(cx: &Cx, wanted: &FetchTopic) -> Result<Arc<Topic>, ErrorCode> {
     if cx.version >= 13 {
-        cx.broker.cluster.topic_by_id(wanted.topic_id).ok_or(ErrorCode::UNKNOWN_TOPIC_ID)
+        cx.broker
+            .cluster
+            .topic_by_id(wanted.topic_id)
+            .ok_or(ErrorCode::UNKNOWN_TOPIC_ID)
     } else {
-        cx.broker.cluster.topic(&wanted.topic).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)
+        cx.broker
+            .cluster
+            .topic(&wanted.topic)
+            .ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)
     }
 }
 
 fn register(cx: &Cx, request: &FetchRequest, signal: &Arc<Signal>) -> Vec<Registration> {
     let mut registrations = vec![];
     for wanted in &request.topics {
-        let Ok(topic) = find(cx, wanted) else { continue };
+        let Ok(topic) = find(cx, wanted) else {
+            continue;
+        };
         for want in &wanted.partitions {
             if let Some(partition) = topic.partition(want.partition) {
                 registrations.push(partition.waiters.register(signal));
@@ -106,15 +122,28 @@ fn register(cx: &Cx, request: &FetchRequest, signal: &Arc<Signal>) -> Vec<Regist
 }
 
 fn read_all(cx: &Cx, request: &FetchRequest) -> Pass {
-    let limit = cx.broker.config().network.fetch_max_bytes.min(request.max_bytes).max(0) as usize;
-    let mut pass = Pass { topics: vec![], bytes: 0, failed: false, wrong_leader: false };
+    let limit = cx
+        .broker
+        .config()
+        .network
+        .fetch_max_bytes
+        .min(request.max_bytes)
+        .max(0) as usize;
+    let mut pass = Pass {
+        topics: vec![],
+        bytes: 0,
+        failed: false,
+        wrong_leader: false,
+    };
     for wanted in &request.topics {
         let topic = find(cx, wanted);
         let mut partitions = Vec::with_capacity(wanted.partitions.len());
         for want in &wanted.partitions {
             let room = limit.saturating_sub(pass.bytes);
             let found = topic.as_ref().map_err(|&code| code).and_then(|topic| {
-                topic.partition(want.partition).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)
+                topic
+                    .partition(want.partition)
+                    .ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)
             });
             let data = match found {
                 Ok(partition) => read_one(cx, request, want, &partition, room, pass.bytes == 0),
@@ -158,12 +187,17 @@ fn read_one(
         let leader = LeaderIdAndEpoch::default()
             .with_leader_id(BrokerId(leadership.leader))
             .with_leader_epoch(leadership.leader_epoch);
-        return failure(want.partition, ErrorCode::NOT_LEADER_OR_FOLLOWER).with_current_leader(leader);
+        return failure(want.partition, ErrorCode::NOT_LEADER_OR_FOLLOWER)
+            .with_current_leader(leader);
     }
     if let Err(code) = check_epoch(want.current_leader_epoch, leadership.leader_epoch) {
         return failure(want.partition, code);
     }
-    let bound = if request.isolation_level == 1 { Bound::LastStable } else { Bound::LogEnd };
+    let bound = if request.isolation_level == 1 {
+        Bound::LastStable
+    } else {
+        Bound::LogEnd
+    };
     let max = room.min(want.partition_max_bytes.max(0) as usize);
     match partition.log.read(want.fetch_offset, max, first, bound) {
         Ok(slice) if cx.version < 10 && has_zstd(&slice.bytes) => {

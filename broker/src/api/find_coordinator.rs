@@ -23,7 +23,11 @@ pub(super) async fn handle(cx: &Cx, request: FindCoordinatorRequest) -> FindCoor
             .with_host(found.host)
             .with_port(found.port);
     }
-    let all = request.coordinator_keys.iter().map(|key| answer(cx, &request, key)).collect();
+    let all = request
+        .coordinator_keys
+        .iter()
+        .map(|key| answer(cx, &request, key))
+        .collect();
     FindCoordinatorResponse::default().with_coordinators(all)
 }
 
@@ -70,6 +74,8 @@ fn find(cx: &Cx, key_type: i8, key: &str) -> Result<(i32, String, i32), ApiError
 fn is_share_key(key: &str) -> bool {
     let mut parts = key.rsplitn(3, ':');
     let partition = parts.next().and_then(|p| p.parse::<i32>().ok());
-    let topic = parts.next().is_some_and(|t| crate::records::parse_uuid(t).is_some());
+    let topic = parts
+        .next()
+        .is_some_and(|t| crate::records::parse_uuid(t).is_some());
     partition.is_some_and(|p| p >= 0) && topic && parts.next().is_some_and(|g| !g.is_empty())
 }

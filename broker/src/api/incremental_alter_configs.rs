@@ -24,7 +24,9 @@ pub(super) async fn handle(
 ) -> IncrementalAlterConfigsResponse {
     let mut named: HashMap<(i8, &StrBytes), usize> = HashMap::new();
     for resource in &request.resources {
-        *named.entry((resource.resource_type, &resource.resource_name)).or_default() += 1;
+        *named
+            .entry((resource.resource_type, &resource.resource_name))
+            .or_default() += 1;
     }
     let responses = request.resources.iter().map(|resource| {
         let twice = named[&(resource.resource_type, &resource.resource_name)] > 1;
@@ -57,7 +59,11 @@ fn alter(cx: &Cx, resource: &AlterConfigsResource, validate_only: bool) -> Resul
                 ApiError::new(ErrorCode::INVALID_REQUEST, message)
             })?;
             let value = config.value.as_ref().map(ToString::to_string);
-            Ok(AlterOp { key: config.name.to_string(), kind, value })
+            Ok(AlterOp {
+                key: config.name.to_string(),
+                kind,
+                value,
+            })
         })
         .collect::<Result<Vec<_>, ApiError>>()?;
     let mut changes = with_world(cx, |configs, world| {

@@ -12,7 +12,9 @@ use crate::error_code::ApiError;
 pub(super) async fn handle(cx: &Cx, request: InitProducerIdRequest) -> InitProducerIdResponse {
     let response = InitProducerIdResponse::default();
     match next_id(cx, &request) {
-        Ok(id) => response.with_producer_id(ProducerId(id)).with_producer_epoch(0),
+        Ok(id) => response
+            .with_producer_id(ProducerId(id))
+            .with_producer_epoch(0),
         Err(error) => response
             .with_error_code(error.number())
             .with_producer_id(ProducerId(-1))

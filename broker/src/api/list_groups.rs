@@ -12,7 +12,10 @@ use crate::context::Cx;
 pub(super) async fn handle(cx: &Cx, request: ListGroupsRequest) -> ListGroupsResponse {
     let states: Vec<&str> = request.states_filter.iter().map(|s| &**s).collect();
     let types: Vec<&str> = request.types_filter.iter().map(|t| &**t).collect();
-    let listed = cx.broker.groups.list(&cx.broker, cx.node.id, &states, &types);
+    let listed = cx
+        .broker
+        .groups
+        .list(&cx.broker, cx.node.id, &states, &types);
     let groups = listed.into_iter().map(|group| {
         ListedGroup::default()
             .with_group_id(GroupId(StrBytes::from_string(group.group_id)))

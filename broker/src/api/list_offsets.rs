@@ -33,14 +33,20 @@ struct Found {
 }
 
 impl Found {
-    const NOTHING: Self = Self { offset: -1, timestamp: -1, epoch: -1 };
+    const NOTHING: Self = Self {
+        offset: -1,
+        timestamp: -1,
+        epoch: -1,
+    };
 }
 
 pub(super) async fn handle(cx: &Cx, request: ListOffsetsRequest) -> ListOffsetsResponse {
     let topics = request.topics.iter().map(|wanted| {
         let topic = cx.broker.cluster.topic(&wanted.name);
         let partitions = wanted.partitions.iter().map(|want| {
-            let partition = topic.as_ref().and_then(|t| t.partition(want.partition_index));
+            let partition = topic
+                .as_ref()
+                .and_then(|t| t.partition(want.partition_index));
             let found = partition
                 .ok_or_else(|| ErrorCode::UNKNOWN_TOPIC_OR_PARTITION.into())
                 .and_then(|p| find(cx, &p, want, request.isolation_level == 1));
@@ -52,7 +58,10 @@ pub(super) async fn handle(cx: &Cx, request: ListOffsetsRequest) -> ListOffsetsR
             ..Default::default()
         }
     });
-    ListOffsetsResponse { topics: topics.collect(), ..Default::default() }
+    ListOffsetsResponse {
+        topics: topics.collect(),
+        ..Default::default()
+    }
 }
 
 fn find(
@@ -81,12 +90,24 @@ fn find(
     let epoch_at = |offset| log.epoch_for_offset(offset).unwrap_or(-1);
     Ok(match want.timestamp {
         LATEST => {
-            let offset = if committed { log.last_stable_offset() } else { log.end_offset() };
-            Found { offset, timestamp: -1, epoch: leadership.leader_epoch }
+            let offset = if committed {
+                log.last_stable_offset()
+            } else {
+                log.end_offset()
+            };
+            Found {
+                offset,
+                timestamp: -1,
+                epoch: leadership.leader_epoch,
+            }
         }
         EARLIEST | EARLIEST_LOCAL => {
             let offset = log.start_offset();
-            Found { offset, timestamp: -1, epoch: epoch_at(offset) }
+            Found {
+                offset,
+                timestamp: -1,
+                epoch: epoch_at(offset),
+            }
         }
         LATEST_TIERED | EARLIEST_PENDING => Found::NOTHING,
         MAX_TIMESTAMP => at(log.max_timestamp(), epoch_at),
@@ -103,7 +124,10 @@ fn at(found: Option<(i64, i64)>, epoch_at: impl Fn(i64) -> i32) -> Found {
 }
 
 fn respond(index: i32, found: Result<Found, ApiError>) -> ListOffsetsPartitionResponse {
-    let response = ListOffsetsPartitionResponse { partition_index: index, ..Default::default() };
+    let response = ListOffsetsPartitionResponse {
+        partition_index: index,
+        ..Default::default()
+    };
     match found {
         Ok(found) => ListOffsetsPartitionResponse {
             offset: found.offset,

@@ -33,15 +33,22 @@ pub(super) async fn handle(cx: &Cx, request: MetadataRequest) -> MetadataRespons
     let authorized = request.include_topic_authorized_operations;
     let topics = if all {
         let topics: Vec<Arc<Topic>> = cx.broker.cluster.image().topics.values().cloned().collect();
-        topics.iter().map(|topic| describe(cx, topic, authorized)).collect()
+        topics
+            .iter()
+            .map(|topic| describe(cx, topic, authorized))
+            .collect()
     } else {
         let create = request.allow_auto_topic_creation || cx.version < 4;
         let wanted = request.topics.iter().flatten();
-        wanted.map(|topic| answer(cx, topic, create, authorized)).collect()
+        wanted
+            .map(|topic| answer(cx, topic, create, authorized))
+            .collect()
     };
     MetadataResponse::default()
         .with_brokers(brokers(cx))
-        .with_cluster_id(Some(StrBytes::from_string(cx.broker.cluster_id().to_owned())))
+        .with_cluster_id(Some(StrBytes::from_string(
+            cx.broker.cluster_id().to_owned(),
+        )))
         .with_controller_id(BrokerId(cx.broker.cluster.controller_id()))
         .with_topics(topics)
         .with_cluster_authorized_operations(if request.include_cluster_authorized_operations {
@@ -75,7 +82,12 @@ fn answer(
         Ok(topic) => describe(cx, &topic, authorized),
         Err(error) => MetadataResponseTopic::default()
             .with_error_code(error.number())
-            .with_name(wanted.name.clone().or_else(|| (cx.version < 12).then(TopicName::default)))
+            .with_name(
+                wanted
+                    .name
+                    .clone()
+                    .or_else(|| (cx.version < 12).then(TopicName::default)),
+            )
             .with_topic_id(wanted.topic_id)
             .with_topic_authorized_operations(NOT_ASKED),
     }
@@ -99,11 +111,17 @@ fn describe(cx: &Cx, topic: &Topic, authorized: bool) -> MetadataResponseTopic {
     let alive = cx.broker.cluster.alive();
     let partitions = topic.partitions();
     MetadataResponseTopic::default()
-        .with_name(Some(TopicName(StrBytes::from_string(topic.name.to_string()))))
+        .with_name(Some(TopicName(StrBytes::from_string(
+            topic.name.to_string(),
+        ))))
         .with_topic_id(topic.id)
         .with_is_internal(topic.is_internal())
         .with_partitions(partitions.iter().map(|p| partition(p, &alive)).collect())
-        .with_topic_authorized_operations(if authorized { TOPIC_OPERATIONS } else { NOT_ASKED })
+        .with_topic_authorized_operations(if authorized {
+            TOPIC_OPERATIONS
+        } else {
+            NOT_ASKED
+        })
 }
 
 fn partition(partition: &Partition, alive: &[i32]) -> MetadataResponsePartition {
@@ -129,5 +147,10 @@ pub(super) fn ids(brokers: &[i32]) -> Vec<BrokerId> {
 
 /// The replicas whose broker is down.
 pub(super) fn offline(replicas: &[i32], alive: &[i32]) -> Vec<BrokerId> {
-    replicas.iter().copied().filter(|r| !alive.contains(r)).map(BrokerId).collect()
+    replicas
+        .iter()
+        .copied()
+        .filter(|r| !alive.contains(r))
+        .map(BrokerId)
+        .collect()
 }

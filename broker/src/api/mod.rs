@@ -4,6 +4,11 @@
 //! A row's module holds `handle`, which reads from top to bottom what happens on that request. A
 //! protocol error is data in the response; only a frame that cannot be read ends the connection.
 
+#![allow(
+    clippy::unused_async,
+    reason = "every row of the table has the same shape"
+)]
+
 use bytes::Bytes;
 use ottla_protocol::frame::{self, RequestHeader, ResponseFrame};
 use ottla_protocol::{Encodable, ErrorCode, HeaderVersion, Request, guard, messages};
@@ -44,6 +49,7 @@ mod share_request;
 mod update_features;
 
 /// What a handler answers.
+#[derive(Debug)]
 pub enum Answer<R> {
     /// This response.
     Send(R),
@@ -62,6 +68,7 @@ impl<R> From<R> for Answer<R> {
 }
 
 /// What the connection does with a request's outcome.
+#[derive(Debug)]
 pub enum Reply {
     /// Writes this frame.
     Send(ResponseFrame),
@@ -156,7 +163,9 @@ fn decode<R: Request>(header: &RequestHeader, body: Bytes) -> Result<R, Reply> {
 fn encode<R: Request>(header: &RequestHeader, answer: Answer<R::Response>) -> Reply {
     match answer {
         Answer::Send(response) => reply(header, &response, header.api_version, &[]),
-        Answer::Records(response, records) => reply(header, &response, header.api_version, &records),
+        Answer::Records(response, records) => {
+            reply(header, &response, header.api_version, &records)
+        }
         Answer::Nothing => Reply::Nothing,
         Answer::Close(reason) => Reply::Close(reason),
     }
@@ -186,7 +195,9 @@ fn unsupported(header: &RequestHeader) -> Reply {
         return reply(header, &response, 0, &[]);
     }
     let served = TABLE.iter().find(|api| api.key == header.api_key);
-    let range = served.map_or("it is not served".to_owned(), |a| format!("{} to {} are", a.min, a.max));
+    let range = served.map_or("it is not served".to_owned(), |a| {
+        format!("{} to {} are", a.min, a.max)
+    });
     Reply::Close(format!(
         "client {:?} sent {} ({}) v{}, which is not supported ({range}); \
          clients find out with ApiVersions",

@@ -36,9 +36,10 @@ pub(super) async fn handle(
             let response = EpochEndOffset::default().with_partition(want.partition);
             match found {
                 Ok((epoch, end)) => response.with_leader_epoch(epoch).with_end_offset(end),
-                Err(code) => {
-                    response.with_error_code(code.0).with_leader_epoch(-1).with_end_offset(-1)
-                }
+                Err(code) => response
+                    .with_error_code(code.0)
+                    .with_leader_epoch(-1)
+                    .with_end_offset(-1),
             }
         });
         OffsetForLeaderTopicResult::default()

@@ -65,8 +65,15 @@ pub(super) async fn handle(cx: &Cx, request: ProduceRequest) -> Answer<ProduceRe
             Some(error) => Answer::Close(format!("a produce with acks=0 failed: {error}")),
         };
     }
-    let endpoints = if wrong_leader { node_endpoints(cx) } else { vec![] };
-    ProduceResponse::default().with_responses(responses).with_node_endpoints(endpoints).into()
+    let endpoints = if wrong_leader {
+        node_endpoints(cx)
+    } else {
+        vec![]
+    };
+    ProduceResponse::default()
+        .with_responses(responses)
+        .with_node_endpoints(endpoints)
+        .into()
 }
 
 /// The error that every partition of the request gets.
@@ -75,16 +82,25 @@ fn refuse_whole(request: &ProduceRequest) -> Option<ApiError> {
         return Some(ErrorCode::INVALID_REQUIRED_ACKS.into());
     }
     request.transactional_id.as_ref().map(|_| {
-        ApiError::new(ErrorCode::UNSUPPORTED_VERSION, "Transactions are not served by this version.")
+        ApiError::new(
+            ErrorCode::UNSUPPORTED_VERSION,
+            "Transactions are not served by this version.",
+        )
     })
 }
 
 fn find(cx: &Cx, wanted: &TopicProduceData) -> Result<Arc<Topic>, ApiError> {
     let topic = if cx.version >= 13 {
-        cx.broker.cluster.topic_by_id(wanted.topic_id).ok_or(ErrorCode::UNKNOWN_TOPIC_ID)?
+        cx.broker
+            .cluster
+            .topic_by_id(wanted.topic_id)
+            .ok_or(ErrorCode::UNKNOWN_TOPIC_ID)?
     } else {
         debug_assert_eq!(wanted.topic_id, Uuid::nil());
-        cx.broker.cluster.topic(&wanted.name).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?
+        cx.broker
+            .cluster
+            .topic(&wanted.name)
+            .ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?
     };
     if topic.is_internal() {
         let message = format!("Cannot append to internal topic {}", topic.name);
@@ -99,7 +115,9 @@ fn append(
     topic: &Topic,
     data: &PartitionProduceData,
 ) -> Result<AppendInfo, ApiError> {
-    let partition = topic.partition(data.index).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
+    let partition = topic
+        .partition(data.index)
+        .ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
     let leadership = partition.leadership();
     if leadership.leader != cx.node.id {
         return Err(ErrorCode::NOT_LEADER_OR_FOLLOWER.into());
@@ -135,15 +153,20 @@ fn append(
         log_append_time: config.message_timestamp_type == TimestampType::LogAppendTime,
         origin: Origin::Client,
     };
-    let info = partition.log.append(&valid.records, &valid.header, options)?;
-    cx.broker.metrics.produced(valid.records.len(), valid.header.count);
+    let info = partition
+        .log
+        .append(&valid.records, &valid.header, options)?;
+    cx.broker
+        .metrics
+        .produced(valid.records.len(), valid.header.count);
     Ok(info)
 }
 
 fn describe(error: &BatchError) -> ApiError {
     let mut described = ApiError::from(error);
     if described.code == ErrorCode::INVALID_RECORD {
-        described.message = Some("One or more records have been rejected due to invalid record(s)".to_owned());
+        described.message =
+            Some("One or more records have been rejected due to invalid record(s)".to_owned());
     }
     described
 }
@@ -154,7 +177,9 @@ fn respond(
     index: i32,
     result: Result<AppendInfo, ApiError>,
 ) -> PartitionProduceResponse {
-    let response = PartitionProduceResponse::default().with_index(index).with_error_message(None);
+    let response = PartitionProduceResponse::default()
+        .with_index(index)
+        .with_error_message(None);
     match result {
         Ok(info) => response
             .with_base_offset(info.base_offset)

@@ -27,15 +27,21 @@ pub(super) async fn handle(cx: &Cx, request: ShareAcknowledgeRequest) -> ShareAc
     let begun = share_groups_on(cx).and_then(|()| {
         let begin = BeginAcknowledge {
             group: request.group_id.as_ref().map(|id| &***id),
-            member: request.member_id.as_ref().map(|id| &**id),
+            member: request.member_id.as_deref(),
             epoch: request.share_session_epoch,
         };
-        cx.node.sessions().begin_acknowledge(begin).map_err(share_request::session_error)
+        cx.node
+            .sessions()
+            .begin_acknowledge(begin)
+            .map_err(share_request::session_error)
     });
     let closed = match begun {
         Ok(closed) => closed,
         Err(code) => {
-            return ShareAcknowledgeResponse { error_code: code.0, ..Default::default() };
+            return ShareAcknowledgeResponse {
+                error_code: code.0,
+                ..Default::default()
+            };
         }
     };
     let group = text(request.group_id.as_deref());
@@ -47,7 +53,9 @@ pub(super) async fn handle(cx: &Cx, request: ShareAcknowledgeRequest) -> ShareAc
     };
     let proposed = propose(cx, &who, &request);
     if let Some(session) = closed {
-        cx.broker.shares.release_session(&cx.broker, cx.node.id, &session);
+        cx.broker
+            .shares
+            .release_session(&cx.broker, cx.node.id, &session);
     }
     let mut results = BTreeMap::new();
     for (partition, acknowledged) in proposed {
@@ -73,7 +81,10 @@ fn propose(
                     types: &b.acknowledge_types,
                 });
                 let batches: Vec<_> = batches.collect();
-                proposed.push((wanted, share_request::acknowledge(cx, who, wanted, &batches)));
+                proposed.push((
+                    wanted,
+                    share_request::acknowledge(cx, who, wanted, &batches),
+                ));
             }
         }
     }
@@ -88,8 +99,10 @@ fn respond(
     let mut misdirected = false;
     let mut responses: Vec<ShareAcknowledgeTopicResponse> = vec![];
     for (partition, result) in results {
-        let mut data =
-            PartitionData { partition_index: partition.partition, ..Default::default() };
+        let mut data = PartitionData {
+            partition_index: partition.partition,
+            ..Default::default()
+        };
         if let Err(error) = result {
             if error.code == ErrorCode::NOT_LEADER_OR_FOLLOWER {
                 misdirected = true;
@@ -111,7 +124,11 @@ fn respond(
     ShareAcknowledgeResponse {
         acquisition_lock_timeout_ms: lock_duration_ms.min(i64::from(i32::MAX)) as i32,
         responses,
-        node_endpoints: if misdirected { node_endpoints(cx) } else { vec![] },
+        node_endpoints: if misdirected {
+            node_endpoints(cx)
+        } else {
+            vec![]
+        },
         ..Default::default()
     }
 }
@@ -136,5 +153,9 @@ fn node_endpoints(cx: &Cx) -> Vec<NodeEndpoint> {
         rack: e.rack.map(StrBytes::from_string),
         ..Default::default()
     };
-    cx.broker.endpoints(&cx.connection).into_iter().map(node).collect()
+    cx.broker
+        .endpoints(&cx.connection)
+        .into_iter()
+        .map(node)
+        .collect()
 }

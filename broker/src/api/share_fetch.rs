@@ -77,7 +77,12 @@ pub(super) async fn handle(cx: &Cx, request: ShareFetchRequest) -> Answer<ShareF
 fn check(cx: &Cx, request: &ShareFetchRequest) -> Result<AcquireMode, ErrorCode> {
     share_groups_on(cx)?;
     if request.is_renew_ack {
-        let asks = [request.max_wait_ms, request.min_bytes, request.max_bytes, request.max_records];
+        let asks = [
+            request.max_wait_ms,
+            request.min_bytes,
+            request.max_bytes,
+            request.max_records,
+        ];
         if asks.iter().any(|&ask| ask != 0) {
             return Err(ErrorCode::INVALID_REQUEST);
         }
@@ -90,7 +95,11 @@ fn check(cx: &Cx, request: &ShareFetchRequest) -> Result<AcquireMode, ErrorCode>
 }
 
 fn refuse(code: ErrorCode) -> Answer<ShareFetchResponse> {
-    ShareFetchResponse { error_code: code.0, ..Default::default() }.into()
+    ShareFetchResponse {
+        error_code: code.0,
+        ..Default::default()
+    }
+    .into()
 }
 
 fn begin(cx: &Cx, request: &ShareFetchRequest) -> Result<SessionView<Handle>, ErrorCode> {
@@ -109,18 +118,24 @@ fn begin(cx: &Cx, request: &ShareFetchRequest) -> Result<SessionView<Handle>, Er
         .collect();
     let begin = BeginFetch {
         group: request.group_id.as_ref().map(|id| &***id),
-        member: request.member_id.as_ref().map(|id| &**id),
+        member: request.member_id.as_deref(),
         epoch: request.share_session_epoch,
         connection: cx.connection.id,
         added: &added,
         forgotten: &forgotten,
         has_acks,
     };
-    cx.node.sessions().begin_fetch(&begin).map_err(share_request::session_error)
+    cx.node
+        .sessions()
+        .begin_fetch(&begin)
+        .map_err(share_request::session_error)
 }
 
 pub(super) fn at(topic_id: ottla_protocol::Uuid, partition: i32) -> TopicPartition {
-    TopicPartition { topic_id: Uuid(*topic_id.as_bytes()), partition }
+    TopicPartition {
+        topic_id: Uuid(*topic_id.as_bytes()),
+        partition,
+    }
 }
 
 fn acknowledge(
@@ -139,7 +154,10 @@ fn acknowledge(
                     types: &b.acknowledge_types,
                 });
                 let batches: Vec<_> = batches.collect();
-                proposed.push((wanted, share_request::acknowledge(cx, who, wanted, &batches)));
+                proposed.push((
+                    wanted,
+                    share_request::acknowledge(cx, who, wanted, &batches),
+                ));
             }
         }
     }
@@ -149,8 +167,13 @@ fn acknowledge(
 /// The session is over: what its member still holds is released.
 fn release(cx: &Cx, who: &Who<'_>, session: &SessionView<Handle>) {
     for listed in session.partitions() {
-        let key = ShareKey { group_id: Arc::clone(&who.group), partition: listed.partition };
-        cx.broker.shares.release_member(&cx.broker, cx.node.id, &key, who.member);
+        let key = ShareKey {
+            group_id: Arc::clone(&who.group),
+            partition: listed.partition,
+        };
+        cx.broker
+            .shares
+            .release_member(&cx.broker, cx.node.id, &key, who.member);
     }
 }
 
@@ -252,7 +275,9 @@ impl Fetch<'_> {
         let want = self.request.min_bytes.max(0) as usize;
         let mut seen = 0;
         for listed in self.session.partitions() {
-            let Ok(slot) = share_request::slot(self.cx, &self.who.group, listed) else { return true };
+            let Ok(slot) = share_request::slot(self.cx, &self.who.group, listed) else {
+                return true;
+            };
             seen += acquire::readable_bytes(&slot, &self.who.limits, self.committed, want - seen);
             if seen >= want {
                 return true;
@@ -273,8 +298,12 @@ struct Outcome {
 impl Outcome {
     /// Lists what the request named: it is answered even with nothing to say.
     fn new(request: &ShareFetchRequest) -> Self {
-        let mut outcome =
-            Self { partitions: BTreeMap::new(), records: vec![], acquired: 0, bytes: 0 };
+        let mut outcome = Self {
+            partitions: BTreeMap::new(),
+            records: vec![],
+            acquired: 0,
+            bytes: 0,
+        };
         for topic in &request.topics {
             for partition in &topic.partitions {
                 outcome.entry(at(topic.topic_id, partition.partition_index));
@@ -284,11 +313,13 @@ impl Outcome {
     }
 
     fn entry(&mut self, partition: TopicPartition) -> &mut PartitionData {
-        self.partitions.entry(partition).or_insert_with(|| PartitionData {
-            partition_index: partition.partition,
-            records: Some(Bytes::new()),
-            ..Default::default()
-        })
+        self.partitions
+            .entry(partition)
+            .or_insert_with(|| PartitionData {
+                partition_index: partition.partition,
+                records: Some(Bytes::new()),
+                ..Default::default()
+            })
     }
 
     fn failed(&mut self, partition: TopicPartition, error: ApiError) {
@@ -307,8 +338,10 @@ impl Outcome {
             ..Default::default()
         });
         let ranges: Vec<_> = ranges.collect();
-        self.acquired +=
-            ranges.iter().map(|r| (r.last_offset - r.first_offset + 1).unsigned_abs()).sum::<u64>();
+        self.acquired += ranges
+            .iter()
+            .map(|r| (r.last_offset - r.first_offset + 1).unsigned_abs())
+            .sum::<u64>();
         let data = self.entry(partition);
         data.records = Some(acquisition.bytes);
         data.acquired_records = ranges;
@@ -346,7 +379,11 @@ impl Outcome {
         let response = ShareFetchResponse {
             acquisition_lock_timeout_ms: lock_duration_ms.min(i64::from(i32::MAX)) as i32,
             responses,
-            node_endpoints: if misdirected { node_endpoints(cx) } else { vec![] },
+            node_endpoints: if misdirected {
+                node_endpoints(cx)
+            } else {
+                vec![]
+            },
             ..Default::default()
         };
         Answer::Records(response, self.records)

@@ -23,9 +23,10 @@ pub(super) async fn handle(
     cx: &Cx,
     request: ShareGroupDescribeRequest,
 ) -> ShareGroupDescribeResponse {
-    let operations = match request.include_authorized_operations {
-        true => GROUP_OPERATIONS,
-        false => NOT_ASKED,
+    let operations = if request.include_authorized_operations {
+        GROUP_OPERATIONS
+    } else {
+        NOT_ASKED
     };
     let groups = request.group_ids.iter().map(|id| match describe(cx, id) {
         Ok(group) => respond(group).with_authorized_operations(operations),
@@ -67,7 +68,9 @@ fn member(member: ShareMemberDescription) -> Member {
         .with_client_id(StrBytes::from_string(member.client_id))
         .with_client_host(StrBytes::from_string(member.client_host))
         .with_subscribed_topic_names(
-            names.map(|name| TopicName(StrBytes::from_string(name))).collect(),
+            names
+                .map(|name| TopicName(StrBytes::from_string(name)))
+                .collect(),
         )
         .with_assignment(
             Assignment::default()

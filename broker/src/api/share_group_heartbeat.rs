@@ -31,7 +31,10 @@ pub(super) async fn handle(
     }
 }
 
-fn heartbeat(cx: &Cx, request: ShareGroupHeartbeatRequest) -> Result<ShareHeartbeatResponse, ApiError> {
+fn heartbeat(
+    cx: &Cx,
+    request: ShareGroupHeartbeatRequest,
+) -> Result<ShareHeartbeatResponse, ApiError> {
     share_groups_on(cx)?;
     let request = ShareHeartbeatRequest {
         group_id: request.group_id.to_string(),

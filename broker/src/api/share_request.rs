@@ -45,8 +45,14 @@ pub(super) fn session_error(error: SessionError) -> ErrorCode {
 /// The partition behind a topic id and an index.
 pub(super) fn partition(cx: &Cx, wanted: TopicPartition) -> Result<Arc<Partition>, ApiError> {
     let id = ottla_protocol::Uuid::from_bytes(wanted.topic_id.0);
-    let topic = cx.broker.cluster.topic_by_id(id).ok_or(ErrorCode::UNKNOWN_TOPIC_ID)?;
-    topic.partition(wanted.partition).ok_or_else(|| ErrorCode::UNKNOWN_TOPIC_OR_PARTITION.into())
+    let topic = cx
+        .broker
+        .cluster
+        .topic_by_id(id)
+        .ok_or(ErrorCode::UNKNOWN_TOPIC_ID)?;
+    topic
+        .partition(wanted.partition)
+        .ok_or_else(|| ErrorCode::UNKNOWN_TOPIC_OR_PARTITION.into())
 }
 
 /// The slot behind a partition of a session, remembered there.
@@ -55,12 +61,21 @@ pub(super) fn slot(
     group: &Arc<str>,
     listed: &SessionPartition<Handle>,
 ) -> Result<Arc<Slot>, ApiError> {
-    if let Some(slot) = listed.handle().filter(|slot| slot.is_current() && slot.leader == cx.node.id) {
+    if let Some(slot) = listed
+        .handle()
+        .filter(|slot| slot.is_current() && slot.leader == cx.node.id)
+    {
         return Ok(slot);
     }
     let partition = partition(cx, listed.partition)?;
-    let key = ShareKey { group_id: Arc::clone(group), partition: listed.partition };
-    let slot = cx.broker.shares.get(&cx.broker, cx.node.id, &key, &partition)?;
+    let key = ShareKey {
+        group_id: Arc::clone(group),
+        partition: listed.partition,
+    };
+    let slot = cx
+        .broker
+        .shares
+        .get(&cx.broker, cx.node.id, &key, &partition)?;
     listed.remember(Some(Arc::clone(&slot)));
     Ok(slot)
 }
@@ -80,7 +95,10 @@ pub(super) fn acknowledge(
         return Err(ErrorCode::NOT_LEADER_OR_FOLLOWER.into());
     }
     check(who, batches)?;
-    let key = ShareKey { group_id: Arc::clone(&who.group), partition: wanted };
+    let key = ShareKey {
+        group_id: Arc::clone(&who.group),
+        partition: wanted,
+    };
     let slot = cx.broker.shares.loaded(&cx.broker, &key).ok_or_else(|| {
         ApiError::new(
             ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
@@ -89,7 +107,9 @@ pub(super) fn acknowledge(
     })?;
     let now = cx.now();
     slot.follow_log_start();
-    let ticket = slot.cell.acknowledge(now, who.member, batches, who.renews, &who.limits)?;
+    let ticket = slot
+        .cell
+        .acknowledge(now, who.member, batches, who.renews, &who.limits)?;
     slot.settle(&cx.broker, now, &who.limits);
     count(cx, batches);
     Ok(Some(ticket))

@@ -15,28 +15,42 @@ use crate::error_code::ApiError;
 use crate::features::{self, UpgradeType};
 
 pub(super) async fn handle(cx: &Cx, request: UpdateFeaturesRequest) -> UpdateFeaturesResponse {
-    let checked: Vec<Result<(), ApiError>> =
-        request.feature_updates.iter().map(|update| check(cx, update)).collect();
+    let checked: Vec<Result<(), ApiError>> = request
+        .feature_updates
+        .iter()
+        .map(|update| check(cx, update))
+        .collect();
     let mut failed = checked.iter().find_map(|result| result.clone().err());
     if failed.is_none() && !request.validate_only {
         for update in &request.feature_updates {
-            let set = cx.broker.cluster.set_feature(
-                &update.feature,
-                update.max_version_level,
-                cx.now(),
-            );
+            let set =
+                cx.broker
+                    .cluster
+                    .set_feature(&update.feature, update.max_version_level, cx.now());
             failed = failed.or(set.err());
         }
     }
     let response = UpdateFeaturesResponse::default().with_error_message(None);
-    let results = request.feature_updates.iter().zip(&checked).map(|(update, result)| {
-        let error = result.as_ref().err();
-        UpdatableFeatureResult::default()
-            .with_feature(update.feature.clone())
-            .with_error_code(error.map_or(0, ApiError::number))
-            .with_error_message(error.and_then(|e| e.message.clone()).map(StrBytes::from_string))
-    });
-    let response = if cx.version <= 1 { response.with_results(results.collect()) } else { response };
+    let results = request
+        .feature_updates
+        .iter()
+        .zip(&checked)
+        .map(|(update, result)| {
+            let error = result.as_ref().err();
+            UpdatableFeatureResult::default()
+                .with_feature(update.feature.clone())
+                .with_error_code(error.map_or(0, ApiError::number))
+                .with_error_message(
+                    error
+                        .and_then(|e| e.message.clone())
+                        .map(StrBytes::from_string),
+                )
+        });
+    let response = if cx.version <= 1 {
+        response.with_results(results.collect())
+    } else {
+        response
+    };
     match failed {
         None => response,
         Some(error) => {
@@ -59,7 +73,10 @@ fn check(cx: &Cx, update: &FeatureUpdateKey) -> Result<(), ApiError> {
         _ => {
             return Err(ApiError::new(
                 ErrorCode::INVALID_UPDATE_VERSION,
-                format!("Invalid upgrade type {} for feature {}.", update.upgrade_type, &*update.feature),
+                format!(
+                    "Invalid upgrade type {} for feature {}.",
+                    update.upgrade_type, &*update.feature
+                ),
             ));
         }
     };

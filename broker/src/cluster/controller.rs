@@ -74,7 +74,10 @@ impl Cluster {
     /// fresh cluster.
     pub fn open(store: Arc<Store>, statics: Arc<StaticConfig>, now: i64) -> anyhow::Result<Self> {
         let levels = features::initial(statics.features()).map_err(anyhow::Error::msg)?;
-        let existing = store.logs().into_iter().find(|(dir, _)| dir == "__cluster_metadata-0");
+        let existing = store
+            .logs()
+            .into_iter()
+            .find(|(dir, _)| dir == "__cluster_metadata-0");
         let log = match existing {
             Some((_, log)) => log,
             None => store.create_log(CLUSTER_METADATA, 0, [0; 16], metadata_log_config(), now)?,
@@ -82,7 +85,13 @@ impl Cluster {
         let ids = statics.broker_ids();
         let image = Image::new(Configs::new(statics));
         let brokers = ids.iter().map(|&id| {
-            (id, BrokerState { alive: true, rack: image.configs.broker(id).rack })
+            (
+                id,
+                BrokerState {
+                    alive: true,
+                    rack: image.configs.broker(id).rack,
+                },
+            )
         });
         let cluster = Self {
             brokers: RwLock::new(brokers.collect()),
@@ -109,7 +118,9 @@ impl Cluster {
 
     /// The first records of a fresh cluster.
     fn format(&self, levels: BTreeMap<String, i16>, now: i64) -> Result<(), ApiError> {
-        let elr = levels.get("eligible.leader.replicas.version").is_some_and(|&level| level > 0);
+        let elr = levels
+            .get("eligible.leader.replicas.version")
+            .is_some_and(|&level| level > 0);
         let mut changes: Vec<_> = levels
             .into_iter()
             .map(|(name, level)| MetadataChange::Feature { name, level })
@@ -123,28 +134,40 @@ impl Cluster {
 
     /// What a broker runs with.
     pub fn broker_config(&self, id: i32) -> Arc<BrokerConfig> {
-        let kept = self.snapshots.read().unwrap_or_else(PoisonError::into_inner);
+        let kept = self
+            .snapshots
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
         if let Some(config) = kept.brokers.get(&id) {
             return Arc::clone(config);
         }
         drop(kept);
         let image = self.image();
         let config = Arc::new(image.configs.broker(id));
-        let mut kept = self.snapshots.write().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self
+            .snapshots
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
         kept.brokers.insert(id, Arc::clone(&config));
         config
     }
 
     /// What a group runs with.
     pub fn group_config(&self, group: &str) -> Arc<GroupConfig> {
-        let kept = self.snapshots.read().unwrap_or_else(PoisonError::into_inner);
+        let kept = self
+            .snapshots
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
         if let Some(config) = kept.groups.get(group) {
             return Arc::clone(config);
         }
         drop(kept);
         let image = self.image();
         let config = Arc::new(image.configs.group(self.first, group));
-        let mut kept = self.snapshots.write().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self
+            .snapshots
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
         if kept.groups.len() >= GROUPS_KEPT {
             kept.groups.clear();
         }
@@ -173,13 +196,20 @@ impl Cluster {
 
     /// The logical brokers, stopped ones included.
     pub fn brokers(&self) -> BTreeMap<i32, BrokerState> {
-        self.brokers.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.brokers
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// The ids of the brokers that are up.
     pub fn alive(&self) -> Vec<i32> {
         let brokers = self.brokers.read().unwrap_or_else(PoisonError::into_inner);
-        brokers.iter().filter(|(_, b)| b.alive).map(|(&id, _)| id).collect()
+        brokers
+            .iter()
+            .filter(|(_, b)| b.alive)
+            .map(|(&id, _)| id)
+            .collect()
     }
 
     /// The broker that answers for the controller: the first one that is up.
@@ -215,12 +245,24 @@ impl Cluster {
                 image.topics.insert(name, Arc::clone(&topic));
                 image.topics_by_id.insert(id, topic);
             }
-            MetadataChange::Partition { topic_id, index, leadership } => {
-                let Some(topic) = image.topics_by_id.get(&topic_id).cloned() else { return Ok(()) };
+            MetadataChange::Partition {
+                topic_id,
+                index,
+                leadership,
+            } => {
+                let Some(topic) = image.topics_by_id.get(&topic_id).cloned() else {
+                    return Ok(());
+                };
                 drop(image);
                 self.add_partition(&topic, index, leadership, now)?;
             }
-            MetadataChange::PartitionChange { topic_id, index, leader, replicas, isr } => {
+            MetadataChange::PartitionChange {
+                topic_id,
+                index,
+                leader,
+                replicas,
+                isr,
+            } => {
                 let topic = image.topics_by_id.get(&topic_id).cloned();
                 drop(image);
                 if let Some(partition) = topic.and_then(|t| t.partition(index)) {
@@ -228,15 +270,22 @@ impl Cluster {
                 }
             }
             MetadataChange::RemoveTopic { id } => {
-                let Some(topic) = image.topics_by_id.remove(&id) else { return Ok(()) };
+                let Some(topic) = image.topics_by_id.remove(&id) else {
+                    return Ok(());
+                };
                 image.topics.remove(&topic.name);
-                image.configs.remove_resource(ResourceType::Topic, &topic.name);
+                image
+                    .configs
+                    .remove_resource(ResourceType::Topic, &topic.name);
                 drop(image);
                 self.remove_logs(&topic, now)?;
             }
             MetadataChange::Config(change) => {
                 image.configs.apply(&change);
-                *self.snapshots.write().unwrap_or_else(PoisonError::into_inner) = Snapshots::default();
+                *self
+                    .snapshots
+                    .write()
+                    .unwrap_or_else(PoisonError::into_inner) = Snapshots::default();
                 self.reconfigure(&image, &change);
             }
             MetadataChange::Feature { name, level } => {
@@ -313,7 +362,12 @@ impl Cluster {
             return Err(clash);
         }
         let start = self.next_start.fetch_add(1, Ordering::Relaxed);
-        let replicas = placement::place(new, &self.broker_config(self.first).topics, &self.alive(), start)?;
+        let replicas = placement::place(
+            new,
+            &self.broker_config(self.first).topics,
+            &self.alive(),
+            start,
+        )?;
         let id = records::random_topic_id();
         if validate_only {
             return Ok((Uuid::nil(), replicas));
@@ -331,10 +385,17 @@ impl Cluster {
                 })
             })
             .collect();
-        changes.push(MetadataChange::Topic { name: new.name.clone(), id });
+        changes.push(MetadataChange::Topic {
+            name: new.name.clone(),
+            id,
+        });
         changes.extend(replicas.iter().enumerate().map(|(index, replicas)| {
             let leadership = self.first_leadership(replicas);
-            MetadataChange::Partition { topic_id: id, index: index as i32, leadership }
+            MetadataChange::Partition {
+                topic_id: id,
+                index: index as i32,
+                leadership,
+            }
         }));
         self.commit(log, changes, now)?;
         tracing::info!(topic = %new.name, partitions = replicas.len(), "topic created");
@@ -349,20 +410,31 @@ impl Cluster {
             return Some(ApiError::new(ErrorCode::TOPIC_ALREADY_EXISTS, message));
         }
         let folded = name.replace('.', "_");
-        let twin = image.topics.keys().find(|t| t.replace('.', "_") == folded)?;
+        let twin = image
+            .topics
+            .keys()
+            .find(|t| t.replace('.', "_") == folded)?;
         let message = format!("Topic '{name}' collides with existing topic: {twin}");
         Some(ApiError::new(ErrorCode::INVALID_TOPIC_EXCEPTION, message))
     }
 
     fn first_leadership(&self, replicas: &[i32]) -> Leadership {
         let alive = self.alive();
-        let isr: Vec<i32> = replicas.iter().copied().filter(|r| alive.contains(r)).collect();
+        let isr: Vec<i32> = replicas
+            .iter()
+            .copied()
+            .filter(|r| alive.contains(r))
+            .collect();
         Leadership {
             leader: isr.first().copied().unwrap_or(NOBODY),
             leader_epoch: 0,
             partition_epoch: 0,
             replicas: replicas.to_vec(),
-            isr: if isr.is_empty() { replicas.to_vec() } else { isr },
+            isr: if isr.is_empty() {
+                replicas.to_vec()
+            } else {
+                isr
+            },
         }
     }
 
@@ -376,7 +448,9 @@ impl Cluster {
         now: i64,
     ) -> Result<(), ApiError> {
         let log = self.log_guard();
-        let topic = self.topic(name).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
+        let topic = self
+            .topic(name)
+            .ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
         let have = topic.partitions();
         let start = self.next_start.fetch_add(1, Ordering::Relaxed);
         let replicas = placement::extend(&have, total, assignments, &self.alive(), start)?;
@@ -412,7 +486,10 @@ impl Cluster {
 
     /// Sets a feature's finalized level; 0 removes it.
     pub fn set_feature(&self, name: &str, level: i16, now: i64) -> Result<(), ApiError> {
-        let change = MetadataChange::Feature { name: name.to_owned(), level };
+        let change = MetadataChange::Feature {
+            name: name.to_owned(),
+            level,
+        };
         self.commit(self.log_guard(), vec![change], now)
     }
 
@@ -420,7 +497,13 @@ impl Cluster {
     pub fn allocate_producer_ids(&self, count: i64, now: i64) -> Result<i64, ApiError> {
         let log = self.log_guard();
         let first = self.image().next_producer_id;
-        self.commit(log, vec![MetadataChange::ProducerIds { next: first + count }], now)?;
+        self.commit(
+            log,
+            vec![MetadataChange::ProducerIds {
+                next: first + count,
+            }],
+            now,
+        )?;
         Ok(first)
     }
 

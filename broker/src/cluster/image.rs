@@ -54,26 +54,50 @@ impl std::fmt::Debug for Partition {
 
 impl Partition {
     /// A partition over an open log, whose publishes wake its waiters.
-    pub fn new(topic: Arc<str>, topic_id: Uuid, index: i32, log: Arc<Log>, leadership: Leadership) -> Self {
+    pub fn new(
+        topic: Arc<str>,
+        topic_id: Uuid,
+        index: i32,
+        log: Arc<Log>,
+        leadership: Leadership,
+    ) -> Self {
         let waiters = Arc::new(WaitList::new());
         let wake = Arc::clone(&waiters);
         log.on_publish(Arc::new(move || wake.wake_all()));
-        Self { topic, topic_id, index, log, waiters, leadership: RwLock::new(Arc::new(leadership)) }
+        Self {
+            topic,
+            topic_id,
+            index,
+            log,
+            waiters,
+            leadership: RwLock::new(Arc::new(leadership)),
+        }
     }
 
     /// Leader, replicas, ISR.
     pub fn leadership(&self) -> Arc<Leadership> {
-        Arc::clone(&self.leadership.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(
+            &self
+                .leadership
+                .read()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
     }
 
     /// The leading broker, or [`NOBODY`].
     pub fn leader(&self) -> i32 {
-        self.leadership.read().unwrap_or_else(PoisonError::into_inner).leader
+        self.leadership
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .leader
     }
 
     /// Replaces the leadership and wakes whoever waits, so that requests notice.
     pub(super) fn set_leadership(&self, next: Leadership) {
-        *self.leadership.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(next);
+        *self
+            .leadership
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = Arc::new(next);
         self.waiters.wake_all();
     }
 }
@@ -102,12 +126,20 @@ impl Topic {
 
     /// The partitions, by index.
     pub fn partitions(&self) -> Arc<[Arc<Partition>]> {
-        Arc::clone(&self.partitions.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(
+            &self
+                .partitions
+                .read()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
     }
 
     /// One partition.
     pub fn partition(&self, index: i32) -> Option<Arc<Partition>> {
-        let partitions = self.partitions.read().unwrap_or_else(PoisonError::into_inner);
+        let partitions = self
+            .partitions
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
         partitions.get(usize::try_from(index).ok()?).cloned()
     }
 
@@ -124,7 +156,10 @@ impl Topic {
     }
 
     pub(super) fn add_partition(&self, partition: Partition) {
-        let mut slot = self.partitions.write().unwrap_or_else(PoisonError::into_inner);
+        let mut slot = self
+            .partitions
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
         let mut all = slot.to_vec();
         all.push(Arc::new(partition));
         all.sort_by_key(|p| p.index);
@@ -148,7 +183,10 @@ pub const CLUSTER_METADATA: &str = "__cluster_metadata";
 
 /// Whether `name` is one of the broker's own topics, which clients do not write.
 pub fn is_internal(name: &str) -> bool {
-    matches!(name, CONSUMER_OFFSETS | SHARE_GROUP_STATE | TRANSACTION_STATE)
+    matches!(
+        name,
+        CONSUMER_OFFSETS | SHARE_GROUP_STATE | TRANSACTION_STATE
+    )
 }
 
 /// The whole image.

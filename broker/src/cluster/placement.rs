@@ -19,9 +19,14 @@ pub fn check_name(name: &str) -> Result<(), ApiError> {
         _ if name.len() > NAME_MAX => {
             format!("the length of '{name}' is longer than the max allowed length {NAME_MAX}")
         }
-        _ if !name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b)) => format!(
-            "'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
-        ),
+        _ if !name
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b)) =>
+        {
+            format!(
+                "'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
+            )
+        }
         _ => return Ok(()),
     };
     Err(ApiError::new(
@@ -40,7 +45,11 @@ pub fn place(
     if !new.assignments.is_empty() {
         return check_assignments(new, alive);
     }
-    let partitions = if new.partitions == -1 { defaults.num_partitions } else { new.partitions };
+    let partitions = if new.partitions == -1 {
+        defaults.num_partitions
+    } else {
+        new.partitions
+    };
     let factor = match new.replication_factor {
         -1 => defaults.replication_factor,
         factor => factor,
@@ -52,7 +61,12 @@ pub fn place(
         ));
     }
     check_factor(factor, alive.len())?;
-    Ok(spread(0..partitions as usize, factor as usize, alive, start))
+    Ok(spread(
+        0..partitions as usize,
+        factor as usize,
+        alive,
+        start,
+    ))
 }
 
 fn check_factor(factor: i16, alive: usize) -> Result<(), ApiError> {
@@ -67,7 +81,10 @@ fn check_factor(factor: i16, alive: usize) -> Result<(), ApiError> {
             "Unable to replicate the partition {factor} time(s): The target replication factor of {factor} \
              cannot be reached because only {alive} broker(s) are registered."
         );
-        return Err(ApiError::new(ErrorCode::INVALID_REPLICATION_FACTOR, message));
+        return Err(ApiError::new(
+            ErrorCode::INVALID_REPLICATION_FACTOR,
+            message,
+        ));
     }
     Ok(())
 }
@@ -80,7 +97,11 @@ fn spread(
     start: usize,
 ) -> Vec<Vec<i32>> {
     partitions
-        .map(|p| (0..factor).map(|r| alive[(start + p + r) % alive.len()]).collect())
+        .map(|p| {
+            (0..factor)
+                .map(|r| alive[(start + p + r) % alive.len()])
+                .collect()
+        })
         .collect()
 }
 
@@ -96,7 +117,9 @@ fn check_assignments(new: &NewTopic, alive: &[i32]) -> Result<Vec<Vec<i32>>, Api
     sorted.sort_by_key(|(index, _)| *index);
     for (want, (index, _)) in sorted.iter().enumerate() {
         if *index != want as i32 {
-            return Err(invalid("partitions should be a consecutive 0-based integer sequence".to_owned()));
+            return Err(invalid(
+                "partitions should be a consecutive 0-based integer sequence".to_owned(),
+            ));
         }
     }
     let all: Vec<Vec<i32>> = sorted.into_iter().map(|(_, replicas)| replicas).collect();
@@ -113,7 +136,9 @@ fn check_replica_lists(
     let factor = factor.or_else(|| lists.first().map(Vec::len)).unwrap_or(0);
     for replicas in lists {
         if replicas.is_empty() {
-            return Err(invalid("The manual partition assignment includes an empty replica list.".to_owned()));
+            return Err(invalid(
+                "The manual partition assignment includes an empty replica list.".to_owned(),
+            ));
         }
         if replicas.len() != factor {
             return Err(invalid(format!(
@@ -163,7 +188,10 @@ pub fn extend(
                 "Attempted to add {added} additional partition(s), but only {} assignment(s) were specified.",
                 lists.len()
             );
-            return Err(ApiError::new(ErrorCode::INVALID_REPLICA_ASSIGNMENT, message));
+            return Err(ApiError::new(
+                ErrorCode::INVALID_REPLICA_ASSIGNMENT,
+                message,
+            ));
         }
         check_replica_lists(&lists, Some(factor), alive)?;
         return Ok(lists);
@@ -184,7 +212,12 @@ pub fn react(
     if up {
         // Storage is shared, so a broker that is back is in sync at once.
         if !isr.contains(&id) {
-            isr = now.replicas.iter().copied().filter(|r| isr.contains(r) || *r == id).collect();
+            isr = now
+                .replicas
+                .iter()
+                .copied()
+                .filter(|r| isr.contains(r) || *r == id)
+                .collect();
         }
     } else if isr.len() > 1 {
         // The last one in sync stays in the ISR, as in Kafka: it alone may lead again.
@@ -192,7 +225,12 @@ pub fn react(
     }
     let leader_lost = now.leader == NOBODY || !alive.contains(&now.leader);
     let leader = leader_lost
-        .then(|| now.replicas.iter().copied().find(|r| isr.contains(r) && alive.contains(r)))
+        .then(|| {
+            now.replicas
+                .iter()
+                .copied()
+                .find(|r| isr.contains(r) && alive.contains(r))
+        })
         .map(|found| found.unwrap_or(NOBODY))
         .filter(|&found| found != now.leader);
     if leader.is_none() && isr == now.isr {
@@ -210,7 +248,12 @@ pub fn react(
 /// The change that starts a new leader epoch after a restart: the preferred replica leads.
 pub fn elect_anew(partition: &Partition, alive: &[i32]) -> MetadataChange {
     let now = partition.leadership();
-    let isr: Vec<i32> = now.replicas.iter().copied().filter(|r| alive.contains(r)).collect();
+    let isr: Vec<i32> = now
+        .replicas
+        .iter()
+        .copied()
+        .filter(|r| alive.contains(r))
+        .collect();
     MetadataChange::PartitionChange {
         topic_id: partition.topic_id,
         index: partition.index,

@@ -19,21 +19,26 @@ use ottla_protocol::internal::{
 use super::topic_id;
 
 fn group_key(group_id: &str) -> GroupKey {
-    GroupKey { group_id: group_id.to_owned(), ..Default::default() }
+    GroupKey {
+        group_id: group_id.to_owned(),
+    }
 }
 
 fn member_key(group_id: &str, member_id: &str) -> MemberKey {
     MemberKey {
         group_id: group_id.to_owned(),
         member_id: member_id.to_owned(),
-        ..Default::default()
     }
 }
 
 /// The record as the topic holds it.
 pub(super) fn encode(record: &GroupRecord) -> Wire {
     match record {
-        GroupRecord::ShareMember { group_id, member_id, value } => {
+        GroupRecord::ShareMember {
+            group_id,
+            member_id,
+            value,
+        } => {
             let value = value.as_ref().map(|v| ShareGroupMemberMetadataValue {
                 rack_id: v.rack_id.clone(),
                 client_id: v.client_id.clone(),
@@ -59,38 +64,50 @@ pub(super) fn encode(record: &GroupRecord) -> Wire {
             });
             Wire::ShareGroupTargetAssignmentMetadata(group_key(group_id), value)
         }
-        GroupRecord::ShareTargetMember { group_id, member_id, value } => {
+        GroupRecord::ShareTargetMember {
+            group_id,
+            member_id,
+            value,
+        } => {
             let value = value.as_ref().map(|topics| TargetAssignmentMemberValue {
                 topic_partitions: from_partitions(topics),
                 ..Default::default()
             });
             Wire::ShareGroupTargetAssignmentMember(member_key(group_id, member_id), value)
         }
-        GroupRecord::ShareCurrentMember { group_id, member_id, value } => {
-            let value = value.as_ref().map(|v| ShareGroupCurrentMemberAssignmentValue {
-                member_epoch: v.member_epoch,
-                previous_member_epoch: v.previous_member_epoch,
-                state: v.state,
-                assigned_partitions: from_partitions(&v.assigned_partitions),
-                ..Default::default()
-            });
+        GroupRecord::ShareCurrentMember {
+            group_id,
+            member_id,
+            value,
+        } => {
+            let value = value
+                .as_ref()
+                .map(|v| ShareGroupCurrentMemberAssignmentValue {
+                    member_epoch: v.member_epoch,
+                    previous_member_epoch: v.previous_member_epoch,
+                    state: v.state,
+                    assigned_partitions: from_partitions(&v.assigned_partitions),
+                    ..Default::default()
+                });
             Wire::ShareGroupCurrentMemberAssignment(member_key(group_id, member_id), value)
         }
         GroupRecord::ShareStatePartitions { group_id, value } => {
-            let value = value.as_ref().map(|v| ShareGroupStatePartitionMetadataValue {
-                initializing_topics: from_named(&v.initializing_topics),
-                initialized_topics: from_named(&v.initialized_topics),
-                deleting_topics: v
-                    .deleting_topics
-                    .iter()
-                    .map(|(id, name)| NamedTopic {
-                        topic_id: Uuid::from_bytes(id.0),
-                        topic_name: name.clone(),
-                        ..Default::default()
-                    })
-                    .collect(),
-                ..Default::default()
-            });
+            let value = value
+                .as_ref()
+                .map(|v| ShareGroupStatePartitionMetadataValue {
+                    initializing_topics: from_named(&v.initializing_topics),
+                    initialized_topics: from_named(&v.initialized_topics),
+                    deleting_topics: v
+                        .deleting_topics
+                        .iter()
+                        .map(|(id, name)| NamedTopic {
+                            topic_id: Uuid::from_bytes(id.0),
+                            topic_name: name.clone(),
+                            ..Default::default()
+                        })
+                        .collect(),
+                    ..Default::default()
+                });
             Wire::ShareGroupStatePartitionMetadata(group_key(group_id), value)
         }
     }
@@ -200,7 +217,9 @@ fn from_tags(tags: &BTreeMap<i32, Vec<u8>>) -> Tags {
 }
 
 fn to_tags(tags: &Tags) -> BTreeMap<i32, Vec<u8>> {
-    tags.iter().map(|(tag, content)| (tag as i32, content.to_vec())).collect()
+    tags.iter()
+        .map(|(tag, content)| (tag as i32, content.to_vec()))
+        .collect()
 }
 
 #[cfg(test)]
@@ -212,7 +231,10 @@ mod tests {
     #[test]
     fn group_records_survive_the_log_unknown_tags_included() {
         let (group_id, member_id) = ("g".to_owned(), "m".to_owned());
-        let topics = vec![TopicPartitions { topic_id: TopicId([7; 16]), partitions: vec![0, 2] }];
+        let topics = vec![TopicPartitions {
+            topic_id: TopicId([7; 16]),
+            partitions: vec![0, 2],
+        }];
         let named = vec![NamedTopicPartitions {
             topic_id: TopicId([7; 16]),
             topic_name: "t".to_owned(),
@@ -250,7 +272,11 @@ mod tests {
                     deleting_topics: vec![(TopicId([8; 16]), "u".to_owned())],
                 }),
             },
-            GroupRecord::ShareMember { group_id, member_id, value: None },
+            GroupRecord::ShareMember {
+                group_id,
+                member_id,
+                value: None,
+            },
         ];
         for record in records {
             let (key, value) = encode(&record).encode();
