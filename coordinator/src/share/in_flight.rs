@@ -97,6 +97,11 @@ impl Window {
         self.records.len()
     }
 
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.records.capacity() * size_of::<Record>()
+            + self.extents.capacity() * size_of::<Extent>()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.records.is_empty()
     }

@@ -71,6 +71,12 @@ impl Locks {
         &self.slab[lock as usize]
     }
 
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.slab.capacity() * size_of::<Lock>()
+            + (self.free.capacity() + self.free_members.capacity()) * size_of::<u32>()
+            + self.members.capacity() * size_of::<Member>()
+    }
+
     /// How many locks have records.
     pub(super) fn len(&self) -> usize {
         self.slab.len() - self.free.len()

@@ -43,6 +43,11 @@ impl SharePartition {
         self.locks.len()
     }
 
+    /// Bytes that the partition holds on the heap, without member names and writes that wait.
+    pub fn heap_bytes(&self) -> usize {
+        self.window.heap_bytes() + self.locks.heap_bytes()
+    }
+
     /// Where a fetch should read: the first available record, else the end of the window. None when
     /// no record is available and the window is full.
     pub fn next_fetch_offset(&mut self, limits: &Limits) -> Option<i64> {

@@ -3,6 +3,8 @@
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
+pub(crate) mod naive;
+
 use ottla_coordinator::share::partition::SharePartition;
 use ottla_coordinator::share::types::{
     AckBatch, AckError, AcquireMode, AcquireRequest, AcquiredRange, Limits, OffsetRange,
