@@ -245,8 +245,9 @@ impl GroupCoordinator {
 
     // --- State of share partitions ----------------------------------------------------------
 
-    /// Reports share partitions that the share coordinator has initialised. Those that the group
-    /// no longer wants are to be deleted again.
+    /// Reports share partitions that the share coordinator has initialised; none when it failed
+    /// for all. What is still missing is asked for by the next heartbeat, and what the group no
+    /// longer wants is to be deleted again.
     pub fn state_initialized(&self, group_id: &str, partitions: &[TopicPartition]) -> Plan<()> {
         let mut plan = Plan::answer(());
         let group = match self.groups.get(group_id) {
@@ -259,6 +260,12 @@ impl GroupCoordinator {
             if !state.initialized_one(partition) {
                 unwanted.push(partition);
             }
+        }
+        if !state.initializing.is_empty() {
+            plan.timers.push(GroupTimer::InitializeRetry {
+                group_id: group_id.to_owned(),
+                at: 0,
+            });
         }
         if let Some(group) = group.filter(|group| group.state != state) {
             plan.records.push(state.record(&group.id));

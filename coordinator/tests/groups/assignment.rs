@@ -240,6 +240,22 @@ fn initialising_that_got_stuck_is_asked_for_again_after_the_retry_interval() {
 }
 
 #[test]
+fn initialising_that_failed_is_asked_for_again_by_the_next_heartbeat() {
+    let mut shard = Shard::at_once(&[("t", 2)]);
+    shard.hold_effects = true;
+    shard.beat("m", 0, T).unwrap();
+    let done = [initialize(1, 0, -1).partition];
+    let plan = shard.groups.state_initialized("g", &done);
+    shard.commit(plan);
+    shard.beat("m", 2, None).unwrap();
+    let last = shard.effects.last().unwrap();
+    let GroupEffect::InitializeState { partitions, .. } = last else {
+        panic!("initialise")
+    };
+    assert_eq!(partitions, &[initialize(1, 1, 0)]);
+}
+
+#[test]
 fn state_that_nobody_wants_any_more_is_deleted_again() {
     let mut shard = Shard::at_once(&[("t", 1)]);
     shard.hold_effects = true;

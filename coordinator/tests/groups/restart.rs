@@ -212,6 +212,8 @@ fn forget(shard: &mut Shard, old: Option<(ottla_coordinator::types::Uuid, i32)>)
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn replay_gives_the_same_coordinator(
         steps in prop::collection::vec(step(), 0..60),
