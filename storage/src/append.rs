@@ -185,7 +185,7 @@ impl Log {
         if old.base == base {
             return Ok(());
         }
-        let on_disk = self.dir.path().is_some();
+        let on_disk = self.dir.on_disk();
         // In this order: a new .log file says that all files of the old segment are complete.
         if let Some(dir) = self.dir.path() {
             old.store_indexes().map_err(StorageError::io(what()))?;
@@ -217,7 +217,7 @@ impl Log {
 
     /// Honours `flush.messages` (waits) and `flush.ms` (sets the deadline).
     fn flush_if_due(&self, config: &LogConfig, end: i64, now: i64) -> Result<(), AppendError> {
-        if self.dir.path().is_none() {
+        if !self.dir.on_disk() {
             return Ok(());
         }
         if config.flush_messages != i64::MAX

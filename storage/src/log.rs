@@ -347,26 +347,25 @@ impl SyncState {
             )
         };
         for segment in rolled {
-            sync_if_there(&segment)?;
+            if_there(segment.file().and_then(|file| file.sync()))?;
             segment.sync_index_files()?;
             segment.close_file();
         }
-        sync_if_there(&active)?;
+        if_there(active.file().and_then(|file| file.sync()))?;
         if self.dir_changed.swap(false, Ordering::AcqRel)
             && let Some(dir) = self.dir.path()
         {
-            std::fs::File::open(dir)?.sync_all()?;
+            return if_there(std::fs::File::open(dir).and_then(|dir| dir.sync_all()));
         }
         Ok(())
     }
 }
 
-/// Syncs a segment. One that is gone (retention, a deleted topic) needs none.
-fn sync_if_there(segment: &Segment) -> std::io::Result<()> {
-    match segment.file() {
-        Ok(file) => file.sync(),
+/// What is gone (retention, a deleted topic) needs no sync.
+fn if_there(synced: std::io::Result<()>) -> std::io::Result<()> {
+    match synced {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error),
+        other => other,
     }
 }
 

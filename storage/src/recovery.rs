@@ -1,10 +1,8 @@
 //! Opening a log's directory: after a clean stop by its index files, after a crash by its batches.
 
-use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::time::UNIX_EPOCH;
 
 use ottla_protocol::batch::crc_ok;
 
@@ -14,11 +12,13 @@ use crate::env::Env;
 use crate::epochs::Epochs;
 use crate::file::{File, read_file, remove_file};
 use crate::log::{EPOCHS_FILE, Log, Parts};
+use crate::log_dir::{Found, list, list_segments, tidy};
 use crate::mapping::Mapping;
 use crate::meta::load_topic_id;
 use crate::producer::Producers;
 use crate::publish::Watermark;
-use crate::segment::{LogDir, Meta, Recovered, Segment, segment_path, store_meta, stored_meta};
+use crate::segment::{LogDir, Recovered, Segment, segment_path};
+use crate::segment_meta::{Meta, store_meta, stored_meta};
 use crate::snapshot;
 use crate::sync::Arc as KernelArc;
 use crate::txn_index::{self, Aborted};
@@ -44,14 +44,6 @@ pub(crate) struct Known {
     pub(crate) last_run: LastRun,
     pub(crate) recovery_point: i64,
     pub(crate) start: i64,
-}
-
-/// A segment's files, as found.
-#[derive(Debug)]
-struct Found {
-    base: i64,
-    size: u64,
-    modified: i64,
 }
 
 /// What a walk over a segment's batches found.
@@ -280,7 +272,7 @@ impl Opening<'_> {
         } else {
             end
         };
-        self.drop_snapshots_beyond(end)?;
+        self.drop_stray_snapshots(&segments, end)?;
         self.complete_epochs(&segments, end)?;
         let segment = |found| Segment::recovered(self.env, &self.dir, found);
         let active = match segments.pop() {
@@ -304,9 +296,10 @@ impl Opening<'_> {
         Ok(Log::from_parts(self.env, parts))
     }
 
-    fn drop_snapshots_beyond(&self, end: i64) -> io::Result<()> {
+    /// Snapshots are kept where a segment begins and where the log ends.
+    fn drop_stray_snapshots(&self, segments: &[Recovered], end: i64) -> io::Result<()> {
         for offset in list(self.path, "snapshot")? {
-            if offset > end {
+            if offset != end && segments.iter().all(|segment| segment.base != offset) {
                 remove_file(&segment_path(self.path, offset, "snapshot"))?;
             }
         }
@@ -463,61 +456,4 @@ fn resume(view: &View, segment: &Found, meta: &mut Meta) -> io::Result<Option<i6
     let first = view.header(0)?;
     meta.resume(segment.size - from, first.max_timestamp);
     Ok(Some(end))
-}
-
-/// Removes what interrupted work left behind; returns the offsets of the producer snapshots.
-fn tidy(path: &Path) -> io::Result<Vec<i64>> {
-    for entry in fs::read_dir(path)? {
-        let path = entry?.path();
-        let extension = path.extension().and_then(|e| e.to_str());
-        if matches!(extension, Some("deleted" | "tmp" | "cleaned")) {
-            remove_file(&path)?;
-        }
-    }
-    list(path, "snapshot")
-}
-
-/// The offsets in the names of the files with this suffix, in order.
-fn list(path: &Path, suffix: &str) -> io::Result<Vec<i64>> {
-    let mut offsets = Vec::new();
-    for entry in fs::read_dir(path)? {
-        let path = PathBuf::from(entry?.file_name());
-        let stem = path.file_stem().and_then(|stem| stem.to_str());
-        if path
-            .extension()
-            .is_some_and(|extension| extension == suffix)
-            && let Some(Ok(offset)) = stem.map(str::parse::<i64>)
-            && offset >= 0
-        {
-            offsets.push(offset);
-        }
-    }
-    offsets.sort_unstable();
-    Ok(offsets)
-}
-
-/// The segments in order; a directory without any gets an empty one.
-fn list_segments(path: &Path, start: i64) -> io::Result<Vec<Found>> {
-    let mut bases = list(path, "log")?;
-    if bases.is_empty() {
-        let base = start.max(0);
-        fs::File::create(segment_path(path, base, "log"))?;
-        bases.push(base);
-    }
-    bases
-        .into_iter()
-        .map(|base| {
-            let metadata = fs::metadata(segment_path(path, base, "log"))?;
-            let modified = metadata
-                .modified()
-                .ok()
-                .and_then(|time| time.duration_since(UNIX_EPOCH).ok())
-                .map_or(0, |age| age.as_millis() as i64);
-            Ok(Found {
-                base,
-                size: metadata.len(),
-                modified,
-            })
-        })
-        .collect()
 }

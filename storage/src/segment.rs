@@ -3,17 +3,16 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use bytes::Bytes;
 use ottla_protocol::batch::BatchHeader;
 
 use crate::env::{Env, PAGE, lock};
 use crate::error::StorageError;
-use crate::file::{File, replace_file};
-use crate::index::{Entries, OffsetEntry, TimeEntry, stored_offsets, stored_times};
+use crate::file::File;
 use crate::mapping::Mapping;
 use crate::publish::{ByteStore, Watermark};
+use crate::segment_meta::{Meta, Newest, store_meta, stored_meta};
 use crate::sync::Arc as KernelArc;
 use crate::txn_index::Aborted;
 use crate::view::{View, Walk};
@@ -40,6 +39,14 @@ impl LogDir {
             .clone()
     }
 
+    /// Whether there is a directory, so that files and not memory are behind the log.
+    pub(crate) fn on_disk(&self) -> bool {
+        self.0
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_some()
+    }
+
     pub(crate) fn moved(&self, path: PathBuf) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(path);
     }
@@ -48,79 +55,6 @@ impl LogDir {
 /// `<base>.<suffix>` in `dir`.
 pub(crate) fn segment_path(dir: &Path, base: i64, suffix: &str) -> PathBuf {
     dir.join(format!("{base:020}.{suffix}"))
-}
-
-/// The newest timestamp of a segment and the last offset of the first batch that has it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Newest {
-    pub(crate) timestamp: i64,
-    pub(crate) offset: i64,
-}
-
-/// The indexes of a segment and what else is known of its batches.
-#[derive(Debug, Clone)]
-pub(crate) struct Meta {
-    pub(crate) offsets: Entries<OffsetEntry>,
-    pub(crate) times: Entries<TimeEntry>,
-    pub(crate) newest: Option<Newest>,
-    /// Largest timestamp of the first batch: what `segment.ms` counts from.
-    pub(crate) first_timestamp: Option<i64>,
-    bytes_since_entry: u64,
-}
-
-impl Meta {
-    pub(crate) const fn new() -> Self {
-        Self {
-            offsets: Entries::new(),
-            times: Entries::new(),
-            newest: None,
-            first_timestamp: None,
-            bytes_since_entry: 0,
-        }
-    }
-
-    /// Takes note of the batch at `position`, in the order of the log.
-    pub(crate) fn add(&mut self, base: i64, position: u64, header: &BatchHeader, interval: u32) {
-        if position == 0 {
-            self.first_timestamp = Some(header.max_timestamp);
-        }
-        if header.max_timestamp > self.newest.map_or(-1, |newest| newest.timestamp) {
-            self.newest = Some(Newest {
-                timestamp: header.max_timestamp,
-                offset: header.last_offset(),
-            });
-        }
-        if self.bytes_since_entry > u64::from(interval) {
-            self.offsets.push(OffsetEntry {
-                relative: (header.last_offset() - base) as u32,
-                position: position as u32,
-            });
-            self.note_newest(base);
-            self.bytes_since_entry = 0;
-        }
-        self.bytes_since_entry += header.size() as u64;
-    }
-
-    /// Goes on where index files end: `since_entry` bytes of batches came after the last entry.
-    pub(crate) fn resume(&mut self, since_entry: u64, first_timestamp: i64) {
-        self.bytes_since_entry = since_entry;
-        self.first_timestamp = Some(first_timestamp);
-    }
-
-    /// Adds the time entry of the newest record so far, unless it is there.
-    pub(crate) fn note_newest(&mut self, base: i64) {
-        if let Some(newest) = self.newest
-            && self
-                .times
-                .last()
-                .is_none_or(|last| last.timestamp < newest.timestamp)
-        {
-            self.times.push(TimeEntry {
-                timestamp: newest.timestamp,
-                relative: (newest.offset - base) as u32,
-            });
-        }
-    }
 }
 
 #[derive(Debug)]
@@ -140,6 +74,8 @@ pub(crate) struct Segment {
     /// `None` for a sealed segment whose index files have not been needed yet.
     meta: RwLock<Option<Meta>>,
     aborted: RwLock<Vec<Aborted>>,
+    /// Of a sealed segment, once asked for: kept when the indexes are let go.
+    newest: OnceLock<Option<Newest>>,
     sealed: AtomicBool,
     /// When the segment was made, and last written, in milliseconds since the epoch.
     pub(crate) created: i64,
@@ -175,6 +111,7 @@ impl Segment {
             }),
             meta: RwLock::new(found.meta),
             aborted: RwLock::new(found.aborted),
+            newest: OnceLock::new(),
             sealed: AtomicBool::new(found.sealed),
             created: found.modified,
             modified: AtomicI64::new(found.modified),
@@ -283,7 +220,7 @@ impl Segment {
         if self.used.swap(false, Ordering::Relaxed) {
             return;
         }
-        let sealed_on_disk = self.is_sealed() && self.dir.path().is_some();
+        let sealed_on_disk = self.is_sealed() && self.dir.on_disk();
         let mut handles = lock(&self.handles);
         if handles.file.is_some() || sealed_on_disk {
             if handles.mapping.take().is_some() {
@@ -317,6 +254,20 @@ impl Segment {
         let result = look(&meta);
         *self.meta_mut() = Some(meta);
         Ok(result)
+    }
+
+    /// The newest timestamp and where it is; `None` without timestamps.
+    pub(crate) fn newest(&self) -> io::Result<Option<Newest>> {
+        if let Some(newest) = self.newest.get() {
+            return Ok(*newest);
+        }
+        // Asked first: what is read of a segment that was sealed by then is final.
+        let sealed = self.is_sealed();
+        let newest = self.with_meta(|meta| meta.newest)?;
+        if sealed {
+            return Ok(*self.newest.get_or_init(|| newest));
+        }
+        Ok(newest)
     }
 
     /// Takes note of a batch that was just written. Writer only.
@@ -390,7 +341,7 @@ impl Segment {
 
     /// Gives back disk blocks beyond the end.
     pub(crate) fn give_back_reserve(&self) {
-        if self.dir.path().is_some()
+        if self.dir.on_disk()
             && self.reserved.swap(0, Ordering::Relaxed) > 0
             && let Ok(file) = self.file()
         {
@@ -400,7 +351,7 @@ impl Segment {
 
     /// Closes a durable sealed file once it is synced; reads open it again.
     pub(crate) fn close_file(&self) {
-        if self.is_sealed() && self.dir.path().is_some() {
+        if self.is_sealed() && self.dir.on_disk() {
             lock(&self.handles).file = None;
         }
     }
@@ -513,7 +464,7 @@ impl ByteStore for Segment {
 
 impl Drop for Segment {
     fn drop(&mut self) {
-        if self.dir.path().is_none() {
+        if !self.dir.on_disk() {
             self.env
                 .memory
                 .give_back(self.reserved.load(Ordering::Relaxed));
@@ -522,37 +473,4 @@ impl Drop for Segment {
             self.env.mappings.fetch_sub(1, Ordering::Relaxed);
         }
     }
-}
-
-/// Loads the index files of a segment of `size` bytes, if they are there and sound.
-pub(crate) fn stored_meta(dir: &Path, base: i64, size: u64) -> io::Result<Option<Meta>> {
-    let read = |suffix| crate::file::read_file(&segment_path(dir, base, suffix));
-    let (Some(offsets), Some(times)) = (read("index")?, read("timeindex")?) else {
-        return Ok(None);
-    };
-    let (Some(offsets), Some(times)) = (
-        stored_offsets(Bytes::from(offsets), size),
-        stored_times(Bytes::from(times)),
-    ) else {
-        return Ok(None);
-    };
-    let newest = times.last().map(|last| Newest {
-        timestamp: last.timestamp,
-        offset: base + i64::from(last.relative),
-    });
-    Ok(Some(Meta {
-        offsets,
-        times,
-        newest,
-        first_timestamp: None,
-        bytes_since_entry: 0,
-    }))
-}
-
-/// Writes the index files of a segment.
-pub(crate) fn store_meta(dir: &Path, base: i64, meta: &Meta) -> io::Result<()> {
-    let write =
-        |suffix, bytes: Vec<u8>| replace_file(&segment_path(dir, base, suffix), &bytes, false);
-    write("index", meta.offsets.to_bytes())?;
-    write("timeindex", meta.times.to_bytes())
 }

@@ -5,7 +5,8 @@ use std::io;
 use ottla_protocol::batch::{BatchHeader, records};
 
 use crate::log::Log;
-use crate::segment::{Newest, Segment};
+use crate::segment::Segment;
+use crate::segment_meta::Newest;
 use crate::view::{View, Walk};
 
 /// A record's offset and its timestamp in milliseconds since the epoch.
@@ -114,11 +115,6 @@ fn first_record(
 }
 
 impl Segment {
-    /// The newest timestamp and where it is; `None` without timestamps.
-    pub(crate) fn newest(&self) -> io::Result<Option<Newest>> {
-        self.with_meta(|meta| meta.newest)
-    }
-
     /// A position from which on all batches lie that may be as new as `timestamp`.
     fn position_of_time(&self, timestamp: i64) -> io::Result<u64> {
         let base = self.base;

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 /// Where logs live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     Memory,
     PortableMemory,
     Disk,
@@ -49,21 +49,21 @@ macro_rules! on_kinds {
 pub(crate) use {on_disks, on_every_kind, on_kinds};
 
 /// A store, and its directory if it has one.
-pub struct Bed {
-    pub store: Arc<Store>,
-    pub options: StoreOptions,
+pub(crate) struct Bed {
+    pub(crate) store: Arc<Store>,
+    pub(crate) options: StoreOptions,
     dir: Option<TempDir>,
 }
 
-pub const NOW: i64 = 1_700_000_000_000;
-pub const TOPIC_ID: [u8; 16] = [7; 16];
+pub(crate) const NOW: i64 = 1_700_000_000_000;
+pub(crate) const TOPIC_ID: [u8; 16] = [7; 16];
 
 impl Bed {
-    pub fn new(kind: Kind) -> Self {
+    pub(crate) fn new(kind: Kind) -> Self {
         Self::with(kind, |_| {})
     }
 
-    pub fn with(kind: Kind, change: impl FnOnce(&mut StoreOptions)) -> Self {
+    pub(crate) fn with(kind: Kind, change: impl FnOnce(&mut StoreOptions)) -> Self {
         let on_disk = matches!(kind, Kind::Disk | Kind::PortableDisk);
         let dir = on_disk.then(|| tempfile::tempdir().unwrap());
         let mut options = StoreOptions {
@@ -82,7 +82,7 @@ impl Bed {
     }
 
     /// A disk whose faults can be set.
-    pub fn faulty() -> (Self, Arc<Faults>) {
+    pub(crate) fn faulty() -> (Self, Arc<Faults>) {
         let faults = Faults::new();
         let bed = Self::with(Kind::Disk, |options| {
             options.faults = Some(Arc::clone(&faults));
@@ -90,7 +90,7 @@ impl Bed {
         (bed, faults)
     }
 
-    pub fn log(&self) -> Arc<Log> {
+    pub(crate) fn log(&self) -> Arc<Log> {
         match self.store.log("t", 0) {
             Some(log) => log,
             None => self
@@ -101,13 +101,13 @@ impl Bed {
     }
 
     /// Stops cleanly and starts again.
-    pub fn restart(self) -> Self {
+    pub(crate) fn restart(self) -> Self {
         self.store.close().unwrap();
         self.crash()
     }
 
     /// Forgets the store as a killed process does, and starts again.
-    pub fn crash(self) -> Self {
+    pub(crate) fn crash(self) -> Self {
         let Self {
             store,
             options,
@@ -123,20 +123,20 @@ impl Bed {
     }
 
     /// As after a power failure: the next start cannot know that the page cache survived.
-    pub fn power_off(self) -> Self {
+    pub(crate) fn power_off(self) -> Self {
         std::fs::remove_file(self.data_dir().join(".ottla-boot")).unwrap();
         self.crash()
     }
 
-    pub fn data_dir(&self) -> PathBuf {
+    pub(crate) fn data_dir(&self) -> PathBuf {
         self.dir.as_ref().unwrap().path().join("data")
     }
 
-    pub fn log_dir(&self) -> PathBuf {
+    pub(crate) fn log_dir(&self) -> PathBuf {
         self.data_dir().join("t-0")
     }
 
-    pub fn files(&self) -> Vec<String> {
+    pub(crate) fn files(&self) -> Vec<String> {
         let mut names: Vec<String> = std::fs::read_dir(self.log_dir())
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -147,7 +147,7 @@ impl Bed {
 }
 
 /// Segments of a few batches and an index entry for every other batch.
-pub fn small() -> LogConfig {
+pub(crate) fn small() -> LogConfig {
     LogConfig {
         segment_bytes: 1000,
         index_interval_bytes: 150,
@@ -157,11 +157,11 @@ pub fn small() -> LogConfig {
 }
 
 /// A batch of `count` records with timestamps from `time` on.
-pub fn batch(count: usize, time: i64) -> Bytes {
+pub(crate) fn batch(count: usize, time: i64) -> Bytes {
     built(count, time, BatchOptions::default())
 }
 
-pub fn built(count: usize, time: i64, options: BatchOptions) -> Bytes {
+pub(crate) fn built(count: usize, time: i64, options: BatchOptions) -> Bytes {
     let mut builder = BatchBuilder::new(options);
     for i in 0..count {
         let time = time + i as i64;
@@ -170,7 +170,7 @@ pub fn built(count: usize, time: i64, options: BatchOptions) -> Bytes {
     builder.build().unwrap()
 }
 
-pub fn produced(producer_id: i64, epoch: i16, sequence: i32, count: usize) -> Bytes {
+pub(crate) fn produced(producer_id: i64, epoch: i16, sequence: i32, count: usize) -> Bytes {
     let options = BatchOptions {
         producer_id,
         producer_epoch: epoch,
@@ -180,7 +180,7 @@ pub fn produced(producer_id: i64, epoch: i16, sequence: i32, count: usize) -> By
     built(count, NOW, options)
 }
 
-pub fn options() -> AppendOptions {
+pub(crate) fn options() -> AppendOptions {
     AppendOptions {
         leader_epoch: 1,
         now: NOW,
@@ -189,7 +189,7 @@ pub fn options() -> AppendOptions {
     }
 }
 
-pub fn try_append_as(
+pub(crate) fn try_append_as(
     log: &Log,
     batch: &Bytes,
     opts: AppendOptions,
@@ -197,16 +197,16 @@ pub fn try_append_as(
     log.append(batch, &BatchHeader::parse(batch).unwrap(), opts)
 }
 
-pub fn try_append(log: &Log, batch: &Bytes) -> Result<AppendInfo, AppendError> {
+pub(crate) fn try_append(log: &Log, batch: &Bytes) -> Result<AppendInfo, AppendError> {
     try_append_as(log, batch, options())
 }
 
-pub fn append(log: &Log, batch: &Bytes) -> AppendInfo {
+pub(crate) fn append(log: &Log, batch: &Bytes) -> AppendInfo {
     try_append(log, batch).unwrap()
 }
 
 /// Reads everything from the start, a read at a time, and checks what every read must hold to.
-pub fn read_all(log: &Log, max_bytes: usize, bound: Bound) -> Vec<(i64, i64)> {
+pub(crate) fn read_all(log: &Log, max_bytes: usize, bound: Bound) -> Vec<(i64, i64)> {
     let mut found: Vec<(i64, i64)> = Vec::new();
     let mut from = log.start_offset();
     loop {
