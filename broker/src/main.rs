@@ -84,7 +84,10 @@ async fn run(startup: Startup) -> anyhow::Result<()> {
 /// The one line on stdout, and the ready file.
 fn announce(process: &Process, startup: &Startup) -> anyhow::Result<()> {
     let bootstrap = process.bootstrap();
-    say(&format!("ready bootstrap.servers={bootstrap}"));
+    let admin = process
+        .admin_address()
+        .map_or_else(String::new, |at| format!(" admin=http://{at}"));
+    say(&format!("ready bootstrap.servers={bootstrap}{admin}"));
     match &startup.ready_file {
         Some(path) => ottla::config::file::write(path, &format!("{bootstrap}\n"))
             .with_context(|| format!("the ready file {} could not be written", path.display())),

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context, bail};
 use tokio::net::TcpListener;
@@ -39,6 +39,7 @@ pub struct Process {
     pub broker: Arc<Broker>,
     open: Mutex<BTreeMap<i32, OpenNode>>,
     admin: Mutex<Option<JoinHandle<()>>>,
+    admin_address: OnceLock<SocketAddr>,
     ready: AtomicBool,
 }
 
@@ -55,6 +56,7 @@ impl Process {
             broker,
             open: Mutex::default(),
             admin: Mutex::default(),
+            admin_address: OnceLock::new(),
             ready: AtomicBool::new(false),
         });
         // All ports are bound before the first one accepts: a client that reaches one broker finds all.
@@ -66,6 +68,9 @@ impl Process {
             let socket = server::bind(at).with_context(|| {
                 format!("cannot open the admin port {at}; choose another with --admin-listen")
             })?;
+            process
+                .admin_address
+                .get_or_init(|| socket.local_addr().unwrap_or(at));
             let router = admin::router(Arc::clone(&process));
             let serve = async move {
                 if let Err(error) = axum::serve(socket, router).await {
@@ -86,6 +91,11 @@ impl Process {
     /// Whether everything is served.
     pub fn is_ready(&self) -> bool {
         self.ready.load(Ordering::Acquire)
+    }
+
+    /// Where the admin port is, if there is one.
+    pub fn admin_address(&self) -> Option<SocketAddr> {
+        self.admin_address.get().copied()
     }
 
     /// The addresses for `bootstrap.servers`.
