@@ -50,6 +50,9 @@ impl Side {
             .args(["--listen", &address, "--data-dir"])
             .arg(&data);
         command.stdout(log.try_clone()?).stderr(log);
+        if kind == Kind::Ottla {
+            command.args(["--set", "ottla.admin.listener=127.0.0.1:0"]);
+        }
         let begin = Instant::now();
         let child = command
             .spawn()

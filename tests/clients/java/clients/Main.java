@@ -13,7 +13,8 @@ import org.apache.kafka.clients.admin.Admin;
 public final class Main {
     /** Short locks, so that expiry and renewal are seen in seconds; quick assignments, on a real Kafka too. */
     private static final List<String> SETTINGS = List.of("group.share.min.record.lock.duration.ms=1000",
-        "group.share.min.heartbeat.interval.ms=500", "group.share.heartbeat.interval.ms=500", "group.share.assignment.interval.ms=0", "group.coordinator.append.linger.ms=0", "group.initial.rebalance.delay.ms=0");
+        "group.share.min.heartbeat.interval.ms=500", "group.share.heartbeat.interval.ms=500", "group.share.assignment.interval.ms=0", "group.coordinator.append.linger.ms=0", "group.initial.rebalance.delay.ms=0",
+        "ottla.admin.listener=127.0.0.1:0");
 
     private Main() {
     }
