@@ -9,7 +9,7 @@ use crate::{dirs, process};
 /// Crates whose `tests/loom_*.rs` are models.
 const CRATES: &[&str] = &["coordinator", "storage"];
 /// A model prints `loom NAME: N executions` when it has finished.
-const MARK: &str = "loom ";
+const MARK: &str = "loom";
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     args.allow(&["unbounded"])?;
@@ -27,6 +27,7 @@ pub(crate) fn models(preemptions: Option<u32>) -> Result<Watched> {
             .into_iter()
             .flatten()
             .flatten()
+            .filter(|e| e.path().extension().is_some_and(|e| e == "rs"))
             .filter_map(|e| {
                 e.path()
                     .file_stem()
@@ -61,25 +62,23 @@ pub(crate) fn models(preemptions: Option<u32>) -> Result<Watched> {
     let models = passed_tests(&watched.lines);
     let finished = watched.lines.iter().filter(|l| is_finished(l)).count();
     if models == 0 || finished < models {
-        bail!("{models} models passed, but only {finished} printed `{MARK}NAME: N executions`");
+        bail!("{models} models passed, but only {finished} printed `{MARK} NAME: N executions`");
     }
     let bound = preemptions.map_or_else(|| "no bound".to_owned(), |n| format!("bound {n}"));
     println!("{finished} loom models finished, {bound}");
     Ok(watched)
 }
 
+/// `loom NAME: N executions`, with more words behind it or not.
 fn is_finished(line: &str) -> bool {
     // Cargo's "test NAME ... " may stand before it on the line.
     let Some(at) = line.find(MARK) else {
         return false;
     };
-    let rest = line[at..].trim_end();
-    rest.ends_with(" executions")
-        && rest
-            .split_whitespace()
-            .rev()
-            .nth(1)
-            .is_some_and(|n| n.parse::<u64>().is_ok_and(|n| n > 0))
+    let words: Vec<&str> = line[at..].split([' ', ',']).collect();
+    words
+        .windows(2)
+        .any(|pair| pair[1] == "executions" && pair[0].parse().is_ok_and(|n: u64| n > 0))
 }
 
 /// The sum over `test result: ok. N passed; ...` lines.
@@ -99,11 +98,17 @@ mod tests {
     fn only_a_model_that_counted_its_executions_has_finished() {
         assert!(is_finished("loom share_cell: 4842 executions"));
         assert!(is_finished(
+            "loom publish: 7 executions, preemption bound Some(3)"
+        ));
+        assert!(is_finished(
             "test two_members ... loom two_members: 12 executions"
         ));
         assert!(!is_finished("loom share_cell: 0 executions"));
         assert!(!is_finished("loom share_cell: some executions"));
         assert!(!is_finished("share_cell: 4842 executions"));
+        assert!(is_finished(
+            "loom: wait: 7 executions, preemption bound None"
+        ));
     }
 
     #[test]
