@@ -172,30 +172,27 @@ impl<'a> Pool<'a> {
         }
     }
 
-    /// Hands out what is still lacking.
+    /// Hands out what is still lacking: to each member up to its quota, each time of the partition
+    /// that lacks the most members. Quotas and lacks have the same sum, so that nobody is left out.
     fn fill(&mut self) {
-        // Members below the even share first: each time a partition that lacks the most members.
-        let mut open: BTreeSet<(Reverse<usize>, usize)> = BTreeSet::new();
-        open.extend(
-            self.lacking
-                .iter()
-                .enumerate()
-                .filter(|(_, n)| **n > 0)
-                .map(|(i, &n)| (Reverse(n), i)),
-        );
-        let least = self.quota.iter().copied().min().unwrap_or(0);
-        for even in [least, usize::MAX] {
-            for slot in 0..self.held.len() {
-                while self.held[slot].len() < self.quota[slot].min(even) {
-                    let free = open
-                        .iter()
-                        .find(|(_, index)| !self.held[slot].contains(index));
-                    let Some(&entry) = free else { break };
-                    open.remove(&entry);
-                    self.give(slot, entry.1);
-                    if self.lacking[entry.1] > 0 {
-                        open.insert((Reverse(self.lacking[entry.1]), entry.1));
-                    }
+        let lacks = self
+            .lacking
+            .iter()
+            .enumerate()
+            .filter(|(_, lacking)| **lacking > 0);
+        let mut open: BTreeSet<(Reverse<usize>, usize)> = lacks
+            .map(|(index, &lacking)| (Reverse(lacking), index))
+            .collect();
+        for slot in 0..self.held.len() {
+            while self.held[slot].len() < self.quota[slot] {
+                let free = open
+                    .iter()
+                    .find(|(_, index)| !self.held[slot].contains(index));
+                let Some(&entry) = free else { break };
+                open.remove(&entry);
+                self.give(slot, entry.1);
+                if self.lacking[entry.1] > 0 {
+                    open.insert((Reverse(self.lacking[entry.1]), entry.1));
                 }
             }
         }

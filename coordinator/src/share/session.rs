@@ -250,6 +250,11 @@ impl<H> ShareSessions<H> {
         self.sessions == 0
     }
 
+    /// Connections that have opened a session that is still there.
+    pub fn connection_count(&self) -> usize {
+        self.connections.len()
+    }
+
     /// Partitions in all sessions together.
     pub fn partition_count(&self) -> usize {
         self.partitions

@@ -1,6 +1,6 @@
 //! Each row of the share session table, and random lives against a naive model.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ottla_coordinator::share::session::{
     BeginAcknowledge, BeginFetch, SessionError, SessionView, ShareSessions,
@@ -394,6 +394,8 @@ proptest! {
             prop_assert_eq!(broker.0.len(), model.len());
             let partitions: usize = model.values().map(|session| session.2.len()).sum();
             prop_assert_eq!(broker.0.partition_count(), partitions);
+            let connections: BTreeSet<u64> = model.values().map(|session| session.0).collect();
+            prop_assert_eq!(broker.0.connection_count(), connections.len());
         }
     }
 }
