@@ -6,6 +6,7 @@
 //! kafka-dump-log --files DIR/consumer_offsets.log --offsets-decoder
 //! kafka-dump-log --files DIR/transaction_state.log --transaction-log-decoder
 //! kafka-dump-log --files DIR/cluster_metadata.log --cluster-metadata-decoder
+//! kafka-dump-log --files DIR/codecs.log --print-data-log
 //! ```
 //!
 //! Every batch is one of `BatchBuilder`'s, stamped with its offset as an append does.
@@ -14,7 +15,8 @@ use std::path::Path;
 
 use bytes::Bytes;
 use ottla_protocol::Uuid;
-use ottla_protocol::batch::{BatchBuilder, BatchError, BatchHeader, stamp};
+use ottla_protocol::batch::{BatchBuilder, BatchError, BatchHeader, BatchOptions, stamp};
+use ottla_protocol::compression::Compression;
 use ottla_protocol::internal::{
     ClassicMember, ClassicMemberMetadata, ClassicProtocol, ClusterMetadataRecord, ConfigRecord,
     ConsumerGroupMemberMetadataValue, ConsumerOffsetsRecord, EndPoint, FeatureLevelRecord,
@@ -51,7 +53,31 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         dir.join("cluster_metadata.log"),
         segment(cluster_metadata())?,
     )?;
+    std::fs::write(dir.join("codecs.log"), codecs()?)?;
     Ok(())
+}
+
+/// Two batches in each codec: one small, one of many blocks.
+fn codecs() -> Result<Vec<u8>, BatchError> {
+    let mut log = Vec::new();
+    let mut offset = 0;
+    for compression in Compression::ALL {
+        for count in [1, 3000] {
+            let mut builder = BatchBuilder::new(BatchOptions {
+                compression,
+                ..Default::default()
+            });
+            for i in 0..count {
+                let value = format!("a value of {compression}, the {i}th of {count} of them");
+                builder.push(NOW + i, Some(b"key"), Some(value.as_bytes()));
+            }
+            let mut batch = builder.build()?.to_vec();
+            stamp(&mut batch, offset, 0);
+            offset = BatchHeader::parse(&batch)?.next_offset();
+            log.extend(batch);
+        }
+    }
+    Ok(log)
 }
 
 /// Two records a batch, one batch after the other.

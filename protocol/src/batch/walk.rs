@@ -11,11 +11,15 @@ use crate::compression::Decoder;
 
 /// Where a walk takes its bytes from.
 pub(super) trait Source {
-    /// The next byte; `None` at the end.
-    fn next(&mut self) -> Result<Option<u8>, BatchError>;
+    /// The next byte; `None` at the end, or at a failure.
+    fn next(&mut self) -> Option<u8>;
 
-    /// Passes over `n` bytes; false if there are fewer.
-    fn skip(&mut self, n: usize) -> Result<bool, BatchError>;
+    /// Passes over `n` bytes; false if there are fewer, or at a failure.
+    fn skip(&mut self, n: usize) -> bool;
+
+    /// Why there are no more bytes, if that is not their end. Kept apart from the bytes, whose path
+    /// it would slow down.
+    fn failure(&mut self) -> Option<BatchError>;
 }
 
 /// Bytes that are there.
@@ -23,25 +27,21 @@ pub(super) struct Slice<'a>(pub(super) &'a [u8]);
 
 impl Source for Slice<'_> {
     #[inline]
-    fn next(&mut self) -> Result<Option<u8>, BatchError> {
-        match self.0.split_first() {
-            Some((&byte, rest)) => {
-                self.0 = rest;
-                Ok(Some(byte))
-            }
-            None => Ok(None),
-        }
+    fn next(&mut self) -> Option<u8> {
+        let (&byte, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(byte)
     }
 
     #[inline]
-    fn skip(&mut self, n: usize) -> Result<bool, BatchError> {
-        match self.0.get(n..) {
-            Some(rest) => {
-                self.0 = rest;
-                Ok(true)
-            }
-            None => Ok(false),
-        }
+    fn skip(&mut self, n: usize) -> bool {
+        let rest = self.0.get(n..);
+        self.0 = rest.unwrap_or_default();
+        rest.is_some()
+    }
+
+    fn failure(&mut self) -> Option<BatchError> {
+        None
     }
 }
 
@@ -54,6 +54,7 @@ pub(super) struct Stream<'a> {
     /// Bytes that may still come out of the decoder.
     left: usize,
     limit: usize,
+    failure: Option<BatchError>,
 }
 
 /// Bytes of the window: a Snappy block, half an LZ4 one.
@@ -69,41 +70,49 @@ impl<'a> Stream<'a> {
             end: 0,
             left: limit,
             limit,
+            failure: None,
         }
     }
 
     #[cold]
-    fn refill(&mut self) -> Result<bool, BatchError> {
-        self.at = 0;
-        self.end = self.decoder.fill(&mut self.window)?;
-        self.left = self
-            .left
-            .checked_sub(self.end)
-            .ok_or_else(|| self.decoder.over(self.limit))?;
-        Ok(self.end > 0)
+    fn refill(&mut self) -> bool {
+        (self.at, self.end) = (0, 0);
+        match self.decoder.fill(&mut self.window) {
+            Ok(n) if n <= self.left => {
+                self.left -= n;
+                self.end = n;
+            }
+            Ok(_) => self.failure = Some(self.decoder.over(self.limit).into()),
+            Err(error) => self.failure = Some(error.into()),
+        }
+        self.end > 0
     }
 }
 
 impl Source for Stream<'_> {
     #[inline]
-    fn next(&mut self) -> Result<Option<u8>, BatchError> {
-        if self.at == self.end && !self.refill()? {
-            return Ok(None);
+    fn next(&mut self) -> Option<u8> {
+        if self.at == self.end && !self.refill() {
+            return None;
         }
         let byte = self.window.get(self.at).copied();
         self.at += 1;
-        Ok(byte)
+        byte
     }
 
-    fn skip(&mut self, mut n: usize) -> Result<bool, BatchError> {
+    fn skip(&mut self, mut n: usize) -> bool {
         while n > self.end - self.at {
             n -= self.end - self.at;
-            if !self.refill()? {
-                return Ok(false);
+            if !self.refill() {
+                return false;
             }
         }
         self.at += n;
-        Ok(true)
+        true
+    }
+
+    fn failure(&mut self) -> Option<BatchError> {
+        self.failure.take()
     }
 }
 
@@ -134,11 +143,38 @@ impl<S: Source> Walk<S> {
 
     /// Walks one record, which must be there.
     pub(super) fn record(&mut self) -> Result<Outline, BatchError> {
+        match self.fields() {
+            Ok(outline) => {
+                self.index = self.index.saturating_add(1);
+                Ok(outline)
+            }
+            Err(fault) => Err(self.error(fault)),
+        }
+    }
+
+    /// Whether no byte is left.
+    pub(super) fn at_end(&mut self) -> Result<bool, BatchError> {
+        let ended = self.source.next().is_none();
+        self.source.failure().map_or(Ok(ended), Err)
+    }
+
+    #[cold]
+    fn error(&mut self, fault: RecordFault) -> BatchError {
+        self.source
+            .failure()
+            .unwrap_or(BatchError::record(self.index, fault))
+    }
+
+    #[inline]
+    fn fields(&mut self) -> Result<Outline, RecordFault> {
         // The length is not part of what it counts.
         self.left = 5;
         let length = self.varint()?;
-        self.left = usize::try_from(length)
-            .map_err(|_| self.fault(RecordFault::Length(i64::from(length))))?;
+        let bad_length = RecordFault::Length(i64::from(length));
+        let Ok(left) = usize::try_from(length) else {
+            return Err(bad_length);
+        };
+        self.left = left;
         self.byte()?;
         let timestamp_delta = self.varlong()?;
         let offset_delta = self.varint()?;
@@ -146,16 +182,15 @@ impl<S: Source> Walk<S> {
         self.bytes("value length", -1)?;
         let headers = self.varint()?;
         if headers < 0 {
-            return Err(self.field("header count", headers));
+            return Err(field("header count", headers));
         }
         for _ in 0..headers {
             self.bytes("header key length", 0)?;
             self.bytes("header value length", -1)?;
         }
         if self.left > 0 {
-            return Err(self.fault(RecordFault::Length(i64::from(length))));
+            return Err(bad_length);
         }
-        self.index = self.index.saturating_add(1);
         Ok(Outline {
             timestamp_delta,
             offset_delta,
@@ -163,65 +198,53 @@ impl<S: Source> Walk<S> {
         })
     }
 
-    /// Whether no byte is left.
-    pub(super) fn at_end(&mut self) -> Result<bool, BatchError> {
-        Ok(self.source.next()?.is_none())
-    }
-
-    #[cold]
-    fn fault(&self, fault: RecordFault) -> BatchError {
-        BatchError::record(self.index, fault)
-    }
-
-    #[cold]
-    fn field(&self, what: &'static str, value: i32) -> BatchError {
-        self.fault(RecordFault::Field {
-            what,
-            value: i64::from(value),
-        })
-    }
-
     /// Passes over a length and so many bytes; whether they are there (-1 is null).
     #[inline]
-    fn bytes(&mut self, what: &'static str, least: i32) -> Result<bool, BatchError> {
+    fn bytes(&mut self, what: &'static str, least: i32) -> Result<bool, RecordFault> {
         let length = self.varint()?;
         if length < 0 {
             return if length < least {
-                Err(self.field(what, length))
+                Err(field(what, length))
             } else {
                 Ok(false)
             };
         }
         let n = length as usize;
         if n > self.left {
-            return Err(self.field(what, length));
+            return Err(field(what, length));
         }
         self.left -= n;
-        if !self.source.skip(n)? {
-            return Err(self.fault(RecordFault::Cut));
+        if self.source.skip(n) {
+            Ok(true)
+        } else {
+            Err(RecordFault::Cut)
         }
-        Ok(true)
     }
 
     #[inline]
-    fn byte(&mut self) -> Result<u8, BatchError> {
+    fn byte(&mut self) -> Result<u8, RecordFault> {
         if self.left == 0 {
-            return Err(self.fault(RecordFault::Length(0)));
+            return Err(RecordFault::Length(0));
         }
         self.left -= 1;
-        match self.source.next()? {
-            Some(byte) => Ok(byte),
-            None => Err(self.fault(RecordFault::Cut)),
-        }
+        self.source.next().ok_or(RecordFault::Cut)
     }
 
     #[inline]
-    fn varint(&mut self) -> Result<i32, BatchError> {
-        varint::read(|| self.byte())?.ok_or_else(|| self.fault(RecordFault::Varint))
+    fn varint(&mut self) -> Result<i32, RecordFault> {
+        varint::read(|| self.byte())?.ok_or(RecordFault::Varint)
     }
 
     #[inline]
-    fn varlong(&mut self) -> Result<i64, BatchError> {
-        varint::read_long(|| self.byte())?.ok_or_else(|| self.fault(RecordFault::Varint))
+    fn varlong(&mut self) -> Result<i64, RecordFault> {
+        varint::read_long(|| self.byte())?.ok_or(RecordFault::Varint)
+    }
+}
+
+#[cold]
+fn field(what: &'static str, value: i32) -> RecordFault {
+    RecordFault::Field {
+        what,
+        value: i64::from(value),
     }
 }
