@@ -31,6 +31,8 @@ const READ_AHEAD_MAX: usize = 256 * 1024;
 const READ_CHUNK: usize = 16 * 1024;
 /// Answers that are held back for one write at most.
 const HELD_BYTES_MAX: usize = 256 * 1024;
+/// How long a stopping broker waits for a client to hang up, in milliseconds.
+const HANG_UP_MS: u64 = 250;
 /// `IoSlice`s of one vectored write.
 const SLICES_MAX: usize = 64;
 
@@ -74,6 +76,9 @@ pub async fn serve(broker: Arc<Broker>, node: Arc<Node>, conn: Arc<Connection>, 
         tracing::warn!(peer = %conn.peer, listener = %conn.listener.name, "connection closed: {reason}");
     }
     node.connection_closed(&broker, conn.id);
+    if conn.is_stopping() {
+        session.hang_up().await;
+    }
 }
 
 struct Session {
@@ -98,6 +103,21 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// Says goodbye and waits a moment for the client to hang up too: a stop is over when the clients
+    /// have seen it, so that a restart within milliseconds looks to them like any other.
+    async fn hang_up(&mut self) {
+        let goodbye = async {
+            self.write.shutdown().await?;
+            self.input.clear();
+            while self.read.read_buf(&mut self.input).await? > 0 {
+                self.input.clear();
+            }
+            io::Result::Ok(())
+        };
+        // A client that does not hang up is left behind.
+        let _ = clock::wire_timeout(HANG_UP_MS, goodbye).await;
     }
 
     /// Splits the next complete frame off the input, without its length.

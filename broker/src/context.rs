@@ -25,6 +25,7 @@ pub struct Connection {
     /// The listener that accepted it.
     pub listener: Arc<NodeListener>,
     closed: AtomicBool,
+    stopping: AtomicBool,
     closing: Notify,
     parked: Mutex<Option<Arc<Signal>>>,
 }
@@ -38,6 +39,7 @@ impl Connection {
             local,
             listener,
             closed: AtomicBool::new(false),
+            stopping: AtomicBool::new(false),
             closing: Notify::new(),
             parked: Mutex::default(),
         }
@@ -55,6 +57,17 @@ impl Connection {
         if let Some(signal) = parked {
             signal.wake(Woken::Closed);
         }
+    }
+
+    /// Ends the connection because the broker stops.
+    pub fn stop(&self) {
+        self.stopping.store(true, Ordering::Release);
+        self.close();
+    }
+
+    /// Whether it ends because the broker stops.
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
     }
 
     /// Whether the client is gone.

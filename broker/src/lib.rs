@@ -25,6 +25,8 @@ pub mod config;
 pub mod connection;
 pub mod context;
 pub mod deadlines;
+#[cfg(test)]
+mod docs_tests;
 pub mod error_code;
 pub mod features;
 pub mod groups;

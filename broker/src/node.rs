@@ -141,7 +141,7 @@ impl Node {
             .filter_map(Weak::upgrade)
             .collect();
         for conn in all {
-            conn.close();
+            conn.stop();
         }
     }
 }

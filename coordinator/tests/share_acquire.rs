@@ -228,6 +228,27 @@ fn a_fetch_ends_after_a_throttled_extent() {
     );
 }
 
+/// Two batches of one record each: the second is released `times` times while the first is held, then
+/// both are free.
+fn behind_a_held_record(times: i16) -> Vec<String> {
+    let mut bench = Bench::new(&[1, 1]);
+    bench.limits.delivery_count_limit = 5;
+    bench.exact("holder", 1);
+    for _ in 0..times {
+        bench.exact("m", 2);
+        bench.release_member("m");
+    }
+    bench.release_member("holder");
+    vec![bench.whole("m", 2), bench.whole("m", 2)]
+}
+
+#[test]
+fn an_extent_near_the_limit_is_not_handed_out_behind_another() {
+    assert_eq!(behind_a_held_record(2), ["0-0#2 1-1#3", ""]);
+    assert_eq!(behind_a_held_record(3), ["0-0#2", "1-1#4"]);
+    assert_eq!(behind_a_held_record(4), ["0-0#2", "1-1#5"]);
+}
+
 #[test]
 fn records_whose_state_is_being_written_do_not_throttle_their_neighbours() {
     let mut bench = Bench::new(&[16]);

@@ -154,6 +154,10 @@ impl SharePartition {
                 record.is_free() && throttle.applies(record.delivery_count)
             })
         });
+        // An extent with a bad record is not handed out behind others.
+        if throttled && !taking.out.is_empty() {
+            return false;
+        }
         let mut part: Option<OffsetRange> = None;
         let mut whole = true;
         let mut taken = 0;
