@@ -6,6 +6,7 @@
 //! step does what N steps of one millisecond do.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use ottla_coordinator::types::Ts;
@@ -38,6 +39,7 @@ pub struct Deadlines {
     changed: Notify,
     /// Held while due owners run, so that the driver and `advance` never interleave.
     running: Mutex<()>,
+    stopped: AtomicBool,
 }
 
 impl std::fmt::Debug for Deadlines {
@@ -129,11 +131,22 @@ impl Deadlines {
         }
     }
 
-    /// The driver task; runs for ever.
+    /// Nothing falls due any more: the driver ends, and no owner is being called once this returns.
+    pub fn stop(&self) {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        self.stopped.store(true, Ordering::Release);
+        drop(running);
+        self.changed.notify_one();
+    }
+
+    /// The driver task; runs until [`Deadlines::stop`].
     pub async fn drive(&self, clock: &Clock) {
         loop {
             {
                 let _running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+                if self.stopped.load(Ordering::Acquire) {
+                    return;
+                }
                 self.run_due(clock.now());
             }
             clock.wait(self.earliest(), &self.changed).await;
@@ -143,6 +156,9 @@ impl Deadlines {
     /// Moves `clock` by `ms` milliseconds, stopping at each deadline on the way. Returns the new time.
     pub fn advance(&self, clock: &Clock, ms: i64, hold_sessions: bool) -> Ts {
         let _running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.stopped.load(Ordering::Acquire) {
+            return clock.now();
+        }
         let target = clock.now().saturating_add(ms.max(0));
         while let Some(at) = self.earliest().filter(|&at| at <= target) {
             clock.advance_to(at, hold_sessions);
@@ -229,5 +245,28 @@ mod tests {
         drop(ticker);
         deadlines.advance(&clock, 10, false);
         assert!(deadlines.lock().owners.is_empty());
+    }
+
+    #[tokio::test]
+    async fn the_driver_ends_when_it_is_stopped_and_calls_nobody_afterwards() {
+        let clock = Clock::frozen(0);
+        let deadlines = Deadlines::default();
+        let ticker = Arc::new(Ticker {
+            every: 1,
+            calls: Mutex::default(),
+        });
+        let owner: Weak<dyn Due> = Arc::downgrade(&(Arc::clone(&ticker) as Arc<dyn Due>));
+        let id = deadlines.register(owner);
+        deadlines.set(id, Some(5));
+        let stop = async { deadlines.stop() };
+        tokio::join!(deadlines.drive(&clock), stop);
+        deadlines.advance(&clock, 10, false);
+        assert!(
+            ticker
+                .calls
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .is_empty()
+        );
     }
 }

@@ -4,11 +4,12 @@
 //! only then answered. What a plan has to do elsewhere (state of share partitions) follows without
 //! the shard's lock. A shard whose partition got a new leader epoch is replayed from the log.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use ottla_coordinator::group::plan::{
-    AfterDelete, GroupEffect, GroupErrorKind, Plan, ShareGroupConfig, ShareGroupConfigs,
+    AfterDelete, GroupEffect, GroupErrorKind, InitializePartition, Plan, ShareGroupConfig,
+    ShareGroupConfigs,
 };
 use ottla_coordinator::group::{GroupCoordinator, GroupListing};
 use ottla_coordinator::share::state::ShareKey;
@@ -43,6 +44,9 @@ struct Loaded {
     epoch: i32,
     machine: GroupCoordinator,
 }
+
+/// Share partitions that could not be initialised, and why.
+pub type Failures = Vec<(TopicPartition, ApiError)>;
 
 /// Group configurations by group, as the machine asks for them.
 struct Configs<'a>(&'a Broker);
@@ -110,14 +114,23 @@ impl Shard {
         broker: &Broker,
         plan: impl FnOnce(&GroupCoordinator, Ts) -> Result<Plan<R>, ApiError>,
     ) -> Result<R, ApiError> {
+        self.change_with(broker, plan).map(|(response, _)| response)
+    }
+
+    /// As [`Shard::change`]; also answers which share partitions could not be initialised, and why.
+    pub fn change_with<R>(
+        &self,
+        broker: &Broker,
+        plan: impl FnOnce(&GroupCoordinator, Ts) -> Result<Plan<R>, ApiError>,
+    ) -> Result<(R, Failures), ApiError> {
         let (response, effects) = {
             let mut state = self.lock(broker)?;
             let plan = plan(&state.machine, broker.clock.session_now())?;
             self.commit(broker, &mut state, plan)?
         };
         self.set_deadline(broker);
-        self.carry_out(broker, effects)?;
-        Ok(response)
+        let failures = self.carry_out(broker, effects)?;
+        Ok((response, failures))
     }
 
     fn commit<R>(
@@ -151,32 +164,18 @@ impl Shard {
     }
 
     /// Does what committed plans ask of the share coordinators, and reports back.
-    fn carry_out(&self, broker: &Broker, effects: Vec<GroupEffect>) -> Result<(), ApiError> {
-        let mut queue: std::collections::VecDeque<_> = effects.into();
+    fn carry_out(&self, broker: &Broker, effects: Vec<GroupEffect>) -> Result<Failures, ApiError> {
+        let mut queue: VecDeque<_> = effects.into();
+        let mut failures = vec![];
         while let Some(effect) = queue.pop_front() {
-            let plan = match effect {
+            let (plan, mut state) = match effect {
                 GroupEffect::InitializeState {
                     group_id,
                     state_epoch,
                     partitions,
                 } => {
-                    let mut done = vec![];
-                    for wanted in partitions {
-                        let key = key(&group_id, wanted.partition);
-                        let made = broker.share_states.initialize(
-                            broker,
-                            &key,
-                            state_epoch,
-                            wanted.start_offset,
-                        );
-                        match made {
-                            Ok(()) => done.push(wanted.partition),
-                            Err(error) => {
-                                tracing::warn!(group = %group_id, partition = ?wanted.partition, %error, "share state could not be initialised; it is tried again");
-                            }
-                        }
-                    }
-                    broker.shares.invalidate(broker, &group_id, &done);
+                    let done =
+                        initialize(broker, &group_id, state_epoch, &partitions, &mut failures);
                     let state = self.lock(broker)?;
                     (state.machine.state_initialized(&group_id, &done), state)
                 }
@@ -198,10 +197,9 @@ impl Shard {
                     (state.machine.state_deleted(&group_id, &then), state)
                 }
             };
-            let (plan, mut state) = plan;
             queue.extend(self.commit(broker, &mut state, plan)?.1);
         }
-        Ok(())
+        Ok(failures)
     }
 
     fn topics_deleted(&self, broker: &Broker, gone: &BTreeSet<Uuid>) -> Result<(), ApiError> {
@@ -222,6 +220,42 @@ impl Shard {
             .next_deadline()
             .map(|at| broker.clock.from_session(at))
     }
+}
+
+/// Initialises share partitions; answers those that have state now.
+fn initialize(
+    broker: &Broker,
+    group: &str,
+    state_epoch: i32,
+    partitions: &[InitializePartition],
+    failures: &mut Failures,
+) -> Vec<TopicPartition> {
+    let mut done = vec![];
+    for wanted in partitions {
+        let key = key(group, wanted.partition);
+        let start = wanted.start_offset;
+        match broker
+            .share_states
+            .initialize(broker, &key, state_epoch, start, wanted.replace)
+        {
+            Ok(()) => done.push(wanted.partition),
+            Err(error) => {
+                tracing::warn!(
+                    group,
+                    partition = ?wanted.partition,
+                    %error,
+                    "share state could not be initialised; the next heartbeat tries again"
+                );
+                failures.push((wanted.partition, error));
+            }
+        }
+    }
+    let replaced = partitions.iter().filter(|p| p.replace).map(|p| p.partition);
+    let replaced: Vec<_> = replaced.filter(|p| done.contains(p)).collect();
+    if !replaced.is_empty() {
+        broker.shares.invalidate(broker, group, &replaced);
+    }
+    done
 }
 
 impl Due for Shard {

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use anyhow::{Context, bail};
 use ottla_coordinator::share::session::ShareSessions;
+use tokio::sync::Notify;
 
 use crate::broker::Broker;
 use crate::config::{BrokerConfig, Listener};
@@ -64,6 +65,8 @@ pub struct Node {
     pub listeners: Vec<Arc<NodeListener>>,
     sessions: Mutex<ShareSessions<Handle>>,
     connections: Mutex<HashMap<u64, Weak<Connection>>>,
+    /// Told for each connection that is accepted.
+    opened: Notify,
 }
 
 impl Node {
@@ -81,6 +84,7 @@ impl Node {
             listeners,
             sessions: Mutex::new(ShareSessions::new(limit)),
             connections: Mutex::default(),
+            opened: Notify::new(),
         })
     }
 
@@ -117,6 +121,18 @@ impl Node {
     /// A connection was accepted.
     pub fn connection_opened(&self, conn: &Arc<Connection>) {
         self.connections().insert(conn.id, Arc::downgrade(conn));
+        self.opened.notify_waiters();
+    }
+
+    /// Resolves once `count` connections are open.
+    pub async fn connected(&self, count: usize) {
+        loop {
+            let opened = self.opened.notified();
+            if self.connection_count() >= count {
+                return;
+            }
+            opened.await;
+        }
     }
 
     /// A connection ended: the share sessions that it opened end too, and their records are released.

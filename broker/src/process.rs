@@ -25,6 +25,10 @@ use crate::server;
 /// How long a clean stop waits for connections before it goes on without them, in milliseconds.
 const STOP_WAIT_MS: u64 = 300;
 
+/// How long a started broker waits for the clients that it had when it was stopped, in milliseconds:
+/// the Java client tries again after 50 ms, and calls meanwhile fail without having been sent.
+const COME_BACK_MS: u64 = 500;
+
 /// The accepting tasks of one logical broker.
 #[derive(Debug)]
 struct OpenNode {
@@ -38,6 +42,8 @@ pub struct Process {
     /// The broker.
     pub broker: Arc<Broker>,
     open: Mutex<BTreeMap<i32, OpenNode>>,
+    /// Connections that stopped brokers had.
+    left: Mutex<BTreeMap<i32, usize>>,
     admin: Mutex<Option<JoinHandle<()>>>,
     admin_address: OnceLock<SocketAddr>,
     ready: AtomicBool,
@@ -55,6 +61,7 @@ impl Process {
         let process = Arc::new(Self {
             broker,
             open: Mutex::default(),
+            left: Mutex::default(),
             admin: Mutex::default(),
             admin_address: OnceLock::new(),
             ready: AtomicBool::new(false),
@@ -146,13 +153,19 @@ impl Process {
         let Some(node) = open.remove(&id) else {
             bail!("there is no running broker {id}");
         };
+        let clients = self
+            .broker
+            .node(id)
+            .map_or(0, |node| node.connection_count());
+        self.left.lock().await.insert(id, clients);
         self.broker.node_down(id)?;
         close(node).await;
         tracing::info!(broker = id, "logical broker stopped");
         Ok(())
     }
 
-    /// Starts a stopped logical broker again, on the same port.
+    /// Starts a stopped logical broker again, on the same port. Answers when its former clients are
+    /// back, so that a restart within milliseconds looks to them like any other, or after a moment.
     pub async fn start_node(&self, id: i32) -> anyhow::Result<()> {
         let Some(node) = self.broker.node(id) else {
             bail!("there is no broker {id}")
@@ -164,6 +177,8 @@ impl Process {
         self.broker.node_up(id)?;
         self.open_node(&node, listeners).await;
         tracing::info!(broker = id, "logical broker started");
+        let clients = self.left.lock().await.remove(&id).unwrap_or(0);
+        clock::wire_timeout(COME_BACK_MS, node.connected(clients)).await;
         Ok(())
     }
 
@@ -182,6 +197,7 @@ impl Process {
         if let Some(admin) = self.admin.lock().await.take() {
             admin.abort();
         }
+        self.broker.deadlines.stop();
         self.broker
             .close()
             .context("the data could not be closed cleanly; the next start recovers it")

@@ -10,7 +10,7 @@ use ottla_coordinator::types::{TopicPartition, Uuid as TopicId};
 use ottla_protocol::batch::{self, BatchBuilder, BatchHeader, Batches};
 use ottla_protocol::internal::{
     self, ClusterMetadataRecord, ConfigRecord, ConsumerOffsetsRecord, FeatureLevelRecord,
-    PartitionChangeRecord, PartitionRecord, ProducerIdsRecord, RemoveTopicRecord,
+    InternalError, PartitionChangeRecord, PartitionRecord, ProducerIdsRecord, RemoveTopicRecord,
     ShareGroupStateRecord, SharePartitionKey, TopicRecord,
 };
 use ottla_protocol::{ErrorCode, Uuid};
@@ -127,7 +127,7 @@ fn replay(
 }
 
 /// A record that cannot be read stops the start: guessing would lose what it says.
-fn unreadable(log: &Log, offset: i64, error: &internal::InternalError) -> ApiError {
+fn unreadable(log: &Log, offset: i64, error: &InternalError) -> ApiError {
     let message = format!("record {offset} of {} cannot be read: {error}", log.name());
     ApiError::new(ErrorCode::KAFKA_STORAGE_ERROR, message)
 }
@@ -431,8 +431,12 @@ fn to_batches(batches: &[internal::StateBatch]) -> Vec<StateBatch> {
 /// Calls `each` with every share group record of `__consumer_offsets`.
 pub(crate) fn replay_groups(log: &Log, mut each: impl FnMut(GroupRecord)) -> Result<(), ApiError> {
     replay(log, |offset, key, value| {
-        let record = ConsumerOffsetsRecord::decode(key.unwrap_or_default(), value)
-            .map_err(|error| unreadable(log, offset, &error))?;
+        let record = match ConsumerOffsetsRecord::decode(key.unwrap_or_default(), value) {
+            Ok(record) => record,
+            // Groups of a kind that this version does not serve keep their records.
+            Err(InternalError::UnknownType(_)) => return Ok(()),
+            Err(error) => return Err(unreadable(log, offset, &error)),
+        };
         if let Some(record) = group::decode(record) {
             each(record);
         }

@@ -143,18 +143,23 @@ impl ShareStates {
         Ok(true)
     }
 
-    /// Initialises a share partition, or alters its start offset (-1: by the reset policy).
+    /// Gives a share partition state; with `replace` also where it has some (altered offsets). A start
+    /// offset of -1 leaves it to the reset policy.
     pub fn initialize(
         &self,
         broker: &Broker,
         key: &ShareKey,
         state_epoch: i32,
         start_offset: i64,
+        replace: bool,
     ) -> Result<(), ApiError> {
         self.change(broker, key, |machine, now| {
-            machine
-                .initialize(now, key, state_epoch, start_offset)
-                .map(Some)
+            if replace {
+                let altered = machine.alter(now, key, state_epoch, start_offset);
+                altered.map(Some)
+            } else {
+                machine.ensure(now, key, state_epoch, start_offset)
+            }
         })
         .map(drop)
     }

@@ -4,7 +4,7 @@
 //! - Offsets are stored unchecked, -1 means the reset policy. Loaded share partitions are dropped, so
 //!   that the next fetch starts at the new offset.
 
-use ottla_coordinator::group::share_offsets::AlteredTopic;
+use ottla_coordinator::types::Uuid;
 use ottla_protocol::StrBytes;
 use ottla_protocol::messages::alter_share_group_offsets_response::{
     AlterShareGroupOffsetsResponse, AlterShareGroupOffsetsResponsePartition,
@@ -31,7 +31,7 @@ pub(super) async fn handle(
     }
 }
 
-fn alter(cx: &Cx, request: &AlterShareGroupOffsetsRequest) -> Result<Vec<AlteredTopic>, ApiError> {
+fn alter(cx: &Cx, request: &AlterShareGroupOffsetsRequest) -> Result<Vec<Altered>, ApiError> {
     share_groups_on(cx)?;
     let topics: Vec<(String, Vec<(i32, i64)>)> = request
         .topics
@@ -45,14 +45,41 @@ fn alter(cx: &Cx, request: &AlterShareGroupOffsetsRequest) -> Result<Vec<Altered
         })
         .collect();
     let image = Topics(&cx.broker.cluster);
-    shard(cx, &request.group_id)?.change(&cx.broker, |machine, _| {
-        Ok(machine.alter_share_offsets(&request.group_id, &topics, &image)?)
-    })
+    let (mut altered, failures) = shard(cx, &request.group_id)?
+        .change_with(&cx.broker, |machine, _| {
+            Ok(machine.alter_share_offsets(&request.group_id, &topics, &image)?)
+        })?;
+    let topics = altered.drain(..).map(|topic| {
+        let partitions = topic.partitions.into_iter().map(|(index, result)| {
+            let failed = failures
+                .iter()
+                .find(|(at, _)| at.topic_id == topic.topic_id && at.partition == index);
+            let result = result.map_err(ApiError::from);
+            (
+                index,
+                failed.map_or(result, |(_, error)| Err(error.clone())),
+            )
+        });
+        let name = topic.topic_name;
+        Altered {
+            name,
+            id: topic.topic_id,
+            partitions: partitions.collect(),
+        }
+    });
+    Ok(topics.collect())
 }
 
-fn respond(topic: AlteredTopic) -> AlterShareGroupOffsetsResponseTopic {
+/// What became of one topic: of each partition, by index.
+struct Altered {
+    name: String,
+    id: Uuid,
+    partitions: Vec<(i32, Result<(), ApiError>)>,
+}
+
+fn respond(topic: Altered) -> AlterShareGroupOffsetsResponseTopic {
     let partitions = topic.partitions.into_iter().map(|(index, result)| {
-        let (code, message) = match result.map_err(ApiError::from) {
+        let (code, message) = match result {
             Ok(()) => (0, None),
             Err(error) => (error.number(), error.message),
         };
@@ -62,7 +89,7 @@ fn respond(topic: AlteredTopic) -> AlterShareGroupOffsetsResponseTopic {
             .with_error_message(message.map(StrBytes::from_string))
     });
     AlterShareGroupOffsetsResponseTopic::default()
-        .with_topic_name(TopicName(StrBytes::from_string(topic.topic_name)))
-        .with_topic_id(ottla_protocol::Uuid::from_bytes(topic.topic_id.0))
+        .with_topic_name(TopicName(StrBytes::from_string(topic.name)))
+        .with_topic_id(ottla_protocol::Uuid::from_bytes(topic.id.0))
         .with_partitions(partitions.collect())
 }
