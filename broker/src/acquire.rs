@@ -133,13 +133,28 @@ impl Room {
     }
 }
 
-/// How many bytes could be read for one share partition, up to `max`, without acquiring them.
-pub fn readable_bytes(slot: &Slot, limits: &Limits, committed: bool, max: usize) -> usize {
-    let Ok(Some(offset)) = slot.cell.next_fetch_offset(limits) else {
-        return usize::MAX;
+/// How many bytes could be read for one share partition without acquiring them; counts no further
+/// than `enough`. None where the window is full.
+pub fn readable_bytes(slot: &Slot, limits: &Limits, committed: bool, enough: usize) -> usize {
+    let Ok(Some(mut offset)) = slot.cell.next_fetch_offset(limits) else {
+        return 0;
     };
-    let read = slot.partition.log.read(offset, max, true, bound(committed));
-    read.map_or(0, |slice| slice.bytes.len())
+    let mut seen = 0;
+    // A read ends with its segment.
+    while seen < enough {
+        let read = slot
+            .partition
+            .log
+            .read(offset, usize::MAX, true, bound(committed));
+        match read {
+            Ok(slice) if slice.next_offset > offset => {
+                seen += slice.bytes.len();
+                offset = slice.next_offset;
+            }
+            _ => break,
+        }
+    }
+    seen
 }
 
 /// The batches of a slice: their offsets, and where each ends.

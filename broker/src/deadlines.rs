@@ -66,14 +66,21 @@ impl Deadlines {
 
     /// Sets the owner's earliest deadline.
     pub fn set(&self, id: OwnerId, at: Option<Ts>) {
+        self.update(id, |_| at);
+    }
+
+    /// Sets the owner's earliest deadline to what becomes of the one that it has.
+    fn update(&self, id: OwnerId, next: impl FnOnce(Option<Ts>) -> Option<Ts>) {
         let mut table = self.lock();
-        let Some((_, old)) = table.owners.get_mut(&id) else {
+        let Some((_, held)) = table.owners.get_mut(&id) else {
             return;
         };
-        if *old == at {
+        let old = *held;
+        let at = next(old);
+        if old == at {
             return;
         }
-        let old = std::mem::replace(old, at);
+        *held = at;
         if let Some(old) = old {
             table.order.remove(&(old, id));
         }
@@ -124,9 +131,13 @@ impl Deadlines {
         while let Some((id, owner)) = self.take_due(now) {
             if let Some(owner) = owner {
                 let next = owner.on_deadline(now);
-                // INVARIANT: progress. An owner that is still due at `now` after having been called
-                // at `now` is looked at again in a millisecond.
-                self.set(id, next.map(|at| at.max(now + 1)));
+                // Since the owner has answered another thread may have set an earlier deadline: that
+                // one stays. INVARIANT: progress. An owner that is still due at `now` after having
+                // been called at `now` is looked at again in a millisecond.
+                self.update(id, |held| {
+                    let earliest = next.into_iter().chain(held).min();
+                    earliest.map(|at| at.max(now + 1))
+                });
             }
         }
     }
@@ -230,6 +241,45 @@ mod tests {
     #[test]
     fn every_owner_is_called_at_its_own_millisecond() {
         assert_eq!(calls_after(&[25])[1], vec![10, 20]);
+    }
+
+    /// While it is called somebody else sets its deadline, and its own answer is older than that.
+    struct Overtaken {
+        deadlines: Arc<Deadlines>,
+        id: Mutex<Option<OwnerId>>,
+        calls: Mutex<Vec<Ts>>,
+    }
+
+    impl Due for Overtaken {
+        fn on_deadline(&self, now: Ts) -> Option<Ts> {
+            self.calls
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(now);
+            let id = *self.id.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(id) = id.filter(|_| now < 10) {
+                self.deadlines.set(id, Some(now + 5));
+            }
+            None
+        }
+    }
+
+    #[test]
+    fn a_deadline_that_is_set_while_its_owner_is_called_is_kept() {
+        let clock = Clock::frozen(0);
+        let deadlines = Arc::new(Deadlines::default());
+        let owner = Arc::new(Overtaken {
+            deadlines: Arc::clone(&deadlines),
+            id: Mutex::default(),
+            calls: Mutex::default(),
+        });
+        let due: Arc<dyn Due> = Arc::clone(&owner) as Arc<dyn Due>;
+        let id = deadlines.register(Arc::downgrade(&due));
+        *owner.id.lock().unwrap_or_else(PoisonError::into_inner) = Some(id);
+        deadlines.set(id, Some(5));
+        deadlines.advance(&clock, 100, false);
+        let calls = owner.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        assert_eq!(*calls, vec![5, 10]);
     }
 
     #[test]

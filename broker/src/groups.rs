@@ -207,8 +207,9 @@ impl Shard {
     }
 
     fn set_deadline(&self, broker: &Broker) {
-        let owner = *self.owner.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(owner) = owner {
+        // Asked and set under one lock: of two threads the later one must not set the older answer.
+        let owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(owner) = *owner {
             broker.deadlines.set(owner, self.next_deadline(broker));
         }
     }

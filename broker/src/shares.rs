@@ -89,8 +89,9 @@ impl Slot {
             broker.shares.close(broker, self, CloseReason::Fenced);
             return;
         }
-        let owner = *self.owner.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(owner) = owner {
+        // Asked and set under one lock: of two threads the later one must not set the older answer.
+        let owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(owner) = *owner {
             broker.deadlines.set(owner, self.cell.next_deadline());
         }
     }
@@ -143,6 +144,10 @@ impl Shares {
             return Ok(slot);
         }
         let slot = load(broker, key, partition)?;
+        // Before anybody else can find the slot, and acquire from it.
+        let due: Arc<dyn Due> = Arc::clone(&slot) as Arc<dyn Due>;
+        let id = broker.deadlines.register(Arc::downgrade(&due));
+        *slot.owner.lock().unwrap_or_else(PoisonError::into_inner) = Some(id);
         let mut slots = self.slots();
         // Another request may have loaded it meanwhile: the first one stays.
         let kept = Arc::clone(
@@ -151,10 +156,8 @@ impl Shares {
                 .or_insert_with(|| Arc::clone(&slot)),
         );
         drop(slots);
-        if Arc::ptr_eq(&kept, &slot) {
-            let due: Arc<dyn Due> = Arc::clone(&slot) as Arc<dyn Due>;
-            let id = broker.deadlines.register(Arc::downgrade(&due));
-            *slot.owner.lock().unwrap_or_else(PoisonError::into_inner) = Some(id);
+        if !Arc::ptr_eq(&kept, &slot) {
+            broker.deadlines.remove(id);
         }
         Ok(kept)
     }

@@ -271,6 +271,7 @@ impl Fetch<'_> {
         acquire::acquire(&self.cx.broker, slot, &ask, room)
     }
 
+    /// Whether there is as much to read as the request wants to wait for; an error is answered at once.
     fn enough_bytes(&self) -> bool {
         let want = self.request.min_bytes.max(0) as usize;
         let mut seen = 0;

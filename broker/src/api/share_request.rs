@@ -109,8 +109,10 @@ pub(super) fn acknowledge(
     slot.follow_log_start();
     let ticket = slot
         .cell
-        .acknowledge(now, who.member, batches, who.renews, &who.limits)?;
+        .acknowledge(now, who.member, batches, who.renews, &who.limits);
+    // A refused one may have ended locks that were due.
     slot.settle(&cx.broker, now, &who.limits);
+    let ticket = ticket?;
     count(cx, batches);
     Ok(Some(ticket))
 }
