@@ -21,7 +21,10 @@ mod client;
 mod embedded;
 mod hex;
 mod http;
+mod queue;
 mod records;
+mod share;
+mod share_admin;
 mod topics;
 
 pub use child::{Child, Exited, Launch};
@@ -29,7 +32,12 @@ pub use client::{Client, Sent};
 pub use embedded::{Embedded, Settings};
 pub use hex::hexdump;
 pub use http::{HttpAnswer, http};
+pub use queue::Queue;
 pub use records::{Fetched, batch_of, decode_batches, values};
+pub use share::{
+    ACCEPT, Acknowledged, Ask, At, Code, GAP, Member, OK, REJECT, RELEASE, RENEW, ShareFetched,
+    bare, says,
+};
 
 /// How long anything on the wire may take before a test gives up, in milliseconds.
 pub const PATIENCE_MS: u64 = 30_000;
