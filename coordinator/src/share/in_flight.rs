@@ -59,7 +59,7 @@ impl Extent {
 }
 
 /// The window `start..=end`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Window {
     start: i64,
     records: VecDeque<Record>,

@@ -12,7 +12,7 @@ use crate::types::Ts;
 pub(super) const NONE: u32 = u32::MAX;
 
 /// One lock. `live` records of `first..=last` still refer to it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Lock {
     pub(super) member: u32,
     pub(super) deadline: Ts,
@@ -27,14 +27,14 @@ pub(super) struct Lock {
     after: u32,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Member {
     name: String,
     locks: u32,
 }
 
 /// All locks of a share partition, in a slab with a queue threaded through it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Locks {
     slab: Vec<Lock>,
     free: Vec<u32>,

@@ -13,7 +13,7 @@ use crate::types::Ts;
 
 /// A share partition's records in flight. Memory is bounded by the window, which is bounded by
 /// [`Limits::max_record_locks`] and one batch.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharePartition {
     pub(super) window: Window,
     pub(super) locks: Locks,

@@ -17,6 +17,10 @@ use super::types::{
 };
 use crate::types::Ts;
 
+/// The longest window that is loaded: far above the largest `share.partition.max.record.locks` and
+/// the largest batch, and 32 MiB.
+const MAX_LOADED: i64 = 4 << 20;
+
 /// Why a record ends without being accepted. Dead letters tell the causes apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EndCause {
@@ -48,7 +52,7 @@ pub(super) fn given_back(delivery_count: i16, limits: &Limits) -> RecordState {
 }
 
 /// Records that take the state `next` together.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Change {
     range: OffsetRange,
     next: RecordState,
@@ -81,7 +85,7 @@ impl Changes {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Proposal {
     token: Token,
     changes: Vec<Change>,
@@ -90,7 +94,7 @@ struct Proposal {
 }
 
 /// Proposals in the order of their making.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Outbox {
     last_token: u64,
     waiting: VecDeque<Proposal>,
@@ -102,17 +106,19 @@ impl SharePartition {
     ///
     /// `start_offset` is where it begins: `state.start_offset`, or what the group's reset policy says
     /// when that is negative. Records that were acquired come back available, with the delivery count
-    /// of their last write. Batches below the start, of unknown state or out of order are passed over.
+    /// of their last write. Batches below the start, of unknown state or out of order are passed over,
+    /// and so is everything that lies further than any window reaches from the start: such a state was
+    /// not written by a broker, and its records count as never delivered.
     /// Records on their way to the dead letter queue are driven on, through the first write.
     pub fn load(state: &PersistedState, start_offset: i64) -> Self {
-        let mut window = Window::new(start_offset.max(0));
+        let mut window = Window::new(start_offset.clamp(0, i64::MAX - 2 * MAX_LOADED));
         let mut archiving = Changes::default();
         for batch in &state.batches {
             let first = batch.first.max(window.end() + 1);
             let Some(loaded) = RecordState::from_code(batch.state) else {
                 continue;
             };
-            if batch.last < first {
+            if batch.last < first || batch.last - window.start() >= MAX_LOADED {
                 continue;
             }
             while window.end() + 1 < first {

@@ -1,5 +1,9 @@
 //! Runs a loom model and says how many executions it took.
 
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
+pub(crate) mod world;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Wake;

@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
 pub(crate) mod naive;
+mod naive_acquire;
 
 use ottla_coordinator::share::partition::SharePartition;
 use ottla_coordinator::share::types::{
