@@ -39,8 +39,8 @@ pub struct Store {
     next_check: Mutex<i64>,
     written: Mutex<Checkpoints>,
     closed: AtomicBool,
-    /// Holds the lock on the directory.
-    _lock: Option<fs::File>,
+    /// Holds the lock on the directory, until the store is closed.
+    lock: Mutex<Option<fs::File>>,
 }
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -117,7 +117,7 @@ impl Store {
             next_check: Mutex::new(now.saturating_add(check_ms.min(FIRST_CHECK_MS))),
             written: Mutex::default(),
             closed: AtomicBool::new(false),
-            _lock: lock,
+            lock: Mutex::new(lock),
         })
     }
 
@@ -268,6 +268,9 @@ impl Store {
     /// Does what is due by `now`: flushes by time, delayed deletions, retention, forgetting of
     /// producers, unmapping of idle segments, checkpoints. Errors are logged; the work comes again.
     pub fn tick(&self, now: i64) {
+        if self.closed.load(Ordering::Acquire) {
+            return;
+        }
         self.env.purge(now);
         self.flush_due(now);
         let check = {
@@ -356,6 +359,13 @@ impl Store {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
+        let closed = self.close_logs();
+        // Whoever still holds this store cannot write any more: the directory is free for another.
+        lock(&self.lock).take();
+        closed
+    }
+
+    fn close_logs(&self) -> Result<(), StorageError> {
         let logs = self.all();
         let results: Vec<_> = logs.iter().map(|log| log.close()).collect();
         self.env.flusher.stop();

@@ -15,7 +15,7 @@ use crate::{Client, HttpAnswer, START_MS, http};
 /// How an embedded broker is to be started.
 #[derive(Debug, Default)]
 pub struct Settings {
-    settings: Vec<(String, String, Origin)>,
+    lines: Vec<(String, String, Origin)>,
     data_dir: Option<PathBuf>,
     faults: Option<Arc<Faults>>,
     real_clock: bool,
@@ -33,7 +33,7 @@ impl Settings {
     /// A line of a `server.properties`.
     #[must_use]
     pub fn set(mut self, key: &str, value: &str) -> Self {
-        self.settings
+        self.lines
             .push((key.to_owned(), value.to_owned(), Origin::Set));
         self
     }
@@ -78,7 +78,7 @@ impl Settings {
 
     /// Starts it; fails as the binary would.
     pub async fn try_start(self) -> anyhow::Result<Embedded> {
-        let statics = Arc::new(StaticConfig::new(self.settings)?);
+        let statics = Arc::new(StaticConfig::new(self.lines)?);
         let mut options = builder::store_options(&statics)?;
         if self.data_dir.is_some() {
             options.data_dir = self.data_dir;

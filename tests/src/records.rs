@@ -61,7 +61,7 @@ fn decode_records(bytes: &[u8]) -> Vec<Fetched> {
     let set = batch::records(bytes).unwrap_or_else(|error| panic!("{error}"));
     let own = |part: Option<&[u8]>| part.map(Bytes::copy_from_slice);
     let mut found = vec![];
-    for record in set.iter() {
+    for record in &set {
         let record = record.unwrap_or_else(|error| panic!("{error}"));
         let headers = record
             .headers

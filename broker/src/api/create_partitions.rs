@@ -2,6 +2,7 @@
 //!
 //! - The count is the new total and must be an increase; replicas of the new partitions may be given.
 //! - A topic that is named twice in a request is refused.
+//! - More than 10,000 new partitions in one request are refused, all of them, with POLICY_VIOLATION.
 
 use std::collections::HashMap;
 
@@ -12,6 +13,7 @@ use ottla_protocol::messages::create_partitions_response::{
 };
 use ottla_protocol::{ErrorCode, StrBytes};
 
+use super::create_topics::PARTITIONS_MAX;
 use crate::context::Cx;
 use crate::error_code::ApiError;
 
@@ -20,8 +22,14 @@ pub(super) async fn handle(cx: &Cx, request: CreatePartitionsRequest) -> CreateP
     for topic in &request.topics {
         *named.entry(&topic.name).or_default() += 1;
     }
+    let additional: i64 = request.topics.iter().map(|t| increase(cx, t)).sum();
     let results = request.topics.iter().map(|wanted| {
-        let result = if named[&**wanted.name] > 1 {
+        let result = if additional > PARTITIONS_MAX {
+            Err(ApiError::new(
+                ErrorCode::POLICY_VIOLATION,
+                "Excessively large number of additional partitions per request.",
+            ))
+        } else if named[&**wanted.name] > 1 {
             Err(ApiError::new(
                 ErrorCode::INVALID_REQUEST,
                 "Duplicate topic name.",
@@ -39,6 +47,14 @@ pub(super) async fn handle(cx: &Cx, request: CreatePartitionsRequest) -> CreateP
             .with_error_message(message.map(StrBytes::from_string))
     });
     CreatePartitionsResponse::default().with_results(results.collect())
+}
+
+/// The partitions that a topic would get; none if it is not there.
+fn increase(cx: &Cx, wanted: &CreatePartitionsTopic) -> i64 {
+    let topic = cx.broker.cluster.topic(&wanted.name);
+    topic.map_or(0, |t| {
+        (i64::from(wanted.count) - t.partitions().len() as i64).max(0)
+    })
 }
 
 fn create(cx: &Cx, wanted: &CreatePartitionsTopic, validate_only: bool) -> Result<(), ApiError> {

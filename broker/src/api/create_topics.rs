@@ -2,6 +2,7 @@
 //!
 //! - Names, partitions, replicas and configs are checked one topic at a time; each has its own error.
 //! - A topic that is named twice in a request is refused.
+//! - More than 10,000 partitions in one request are refused, all of them, with POLICY_VIOLATION.
 //! - Served by every broker: all of them are the controller's neighbours in this process.
 
 use std::collections::HashMap;
@@ -18,13 +19,22 @@ use crate::cluster::NewTopic;
 use crate::context::Cx;
 use crate::error_code::ApiError;
 
+/// The partitions that one request may make, as in Kafka.
+pub(super) const PARTITIONS_MAX: i64 = 10_000;
+
 pub(super) async fn handle(cx: &Cx, request: CreateTopicsRequest) -> CreateTopicsResponse {
     let mut named: HashMap<&str, usize> = HashMap::new();
     for topic in &request.topics {
         *named.entry(&topic.name).or_default() += 1;
     }
+    let total: i64 = request.topics.iter().map(|t| partition_count(cx, t)).sum();
     let results = request.topics.iter().map(|wanted| {
-        let made = if named[&**wanted.name] > 1 {
+        let made = if total > PARTITIONS_MAX {
+            Err(ApiError::new(
+                ErrorCode::POLICY_VIOLATION,
+                "Excessively large number of partitions per request.",
+            ))
+        } else if named[&**wanted.name] > 1 {
             Err(ApiError::new(
                 ErrorCode::INVALID_REQUEST,
                 "Duplicate topic name.",
@@ -35,6 +45,15 @@ pub(super) async fn handle(cx: &Cx, request: CreateTopicsRequest) -> CreateTopic
         respond(cx, wanted, made)
     });
     CreateTopicsResponse::default().with_topics(results.collect())
+}
+
+/// The partitions that a topic asks for.
+fn partition_count(cx: &Cx, wanted: &CreatableTopic) -> i64 {
+    match (wanted.assignments.len(), wanted.num_partitions) {
+        (0, -1) => i64::from(cx.broker.config().topics.num_partitions),
+        (0, count) => i64::from(count.max(0)),
+        (assigned, _) => assigned as i64,
+    }
 }
 
 /// What was made: its id, and the replicas of each partition.

@@ -66,6 +66,8 @@ fn a_directory_in_use_is_refused_until_its_owner_goes(kind: Kind) {
     let Bed { store, .. } = &bed;
     store.close().unwrap();
     let cluster_id = store.cluster_id();
+    // A closed store that somebody still holds does not hold the directory.
+    Store::open(options.clone(), NOW).unwrap().close().unwrap();
     let bed = bed.restart();
     assert_eq!(bed.store.cluster_id(), cluster_id);
     assert_eq!(options.data_dir, bed.options.data_dir);
