@@ -48,7 +48,13 @@ impl Ledger {
             .iter()
             .filter(|l| l.starts_with("test result:") && !l.contains(" 0 passed; 0 failed"));
         self.closing.extend(closing.cloned());
-        watched.check()
+        watched.check()?;
+        let passed = loom::passed_tests(&watched.lines);
+        println!("{passed} tests passed");
+        if passed == 0 {
+            bail!("no test ran");
+        }
+        Ok(())
     }
 
     fn suite(&mut self, passed: usize, failed: usize) {
@@ -136,7 +142,7 @@ fn cargo_tests(ledger: &mut Ledger) {
         let watched = process::watch(&mut test)?;
         ledger.cargo_tests(&watched)
     });
-    ledger.step("examples in the documentation", |ledger| {
+    ledger.step("examples in the documentation", |_| {
         let doc = [
             "test",
             "--locked",
@@ -145,8 +151,7 @@ fn cargo_tests(ledger: &mut Ledger) {
             "--workspace",
             "--doc",
         ];
-        let watched = process::watch(process::cargo().args(doc))?;
-        ledger.cargo_tests(&watched)
+        process::watch(process::cargo().args(doc))?.check()
     });
 }
 
