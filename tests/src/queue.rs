@@ -97,25 +97,53 @@ impl Queue {
         self.admin.start_and_lag(Self::GROUP, Self::TOPIC, 0).await
     }
 
-    /// Waits until so many fetches of the group are parked on a partition.
-    pub async fn parked(&self, at: At, fetches: usize) {
+    /// How many connections are open.
+    pub fn connections(&self) -> usize {
+        let nodes = self.broker.process.broker.nodes();
+        nodes.map(|node| node.connection_count()).sum()
+    }
+
+    /// Waits until so many connections are open.
+    pub async fn until_connections(&self, count: usize) {
+        self.until("connections to close", || self.connections() == count)
+            .await;
+    }
+
+    async fn until(&self, what: &str, reached: impl Fn() -> bool) {
+        soon(what, async {
+            while !reached() {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+    }
+
+    fn slot(&self, at: At) -> Option<std::sync::Arc<ottla::shares::Slot>> {
         let broker = &self.broker.process.broker;
         let partition = TopicPartition {
             topic_id: Uuid(*at.topic.as_bytes()),
             partition: at.partition,
         };
         let key = ottla::groups::key(Self::GROUP, partition);
+        broker.shares.loaded(broker, &key)
+    }
+
+    /// How many records of partition 0 are between the start offset and the last one delivered.
+    pub fn in_flight(&self) -> i64 {
+        let slot = self.slot(self.at);
+        let records = slot.map(|slot| slot.cell.in_flight()).unwrap_or_default();
+        match (records.first(), records.last()) {
+            (Some(first), Some(last)) => last.last - first.first + 1,
+            _ => 0,
+        }
+    }
+
+    /// Waits until so many fetches of the group are parked on a partition.
+    pub async fn parked(&self, at: At, fetches: usize) {
         let waiting = || {
-            broker
-                .shares
-                .loaded(broker, &key)
+            self.slot(at)
                 .is_some_and(|slot| slot.cell.waiters().len() == fetches)
         };
-        soon("a parked fetch", async {
-            while !waiting() {
-                tokio::task::yield_now().await;
-            }
-        })
-        .await;
+        self.until("a parked fetch", waiting).await;
     }
 }
