@@ -7,6 +7,10 @@ use std::path::Path;
 
 use crate::file::{read_file, replace_file};
 
+const RECOVERY_POINTS: &str = "recovery-point-offset-checkpoint";
+const HIGH_WATERMARKS: &str = "replication-offset-checkpoint";
+const START_OFFSETS: &str = "log-start-offset-checkpoint";
+
 /// Collects the text of a checkpoint file.
 #[derive(Debug)]
 pub(crate) struct Checkpoint(String);
@@ -70,6 +74,47 @@ pub(crate) fn store_offsets(path: &Path, offsets: &Offsets) -> io::Result<()> {
         }
     }
     replace_file(path, &checkpoint.into_bytes(), true)
+}
+
+/// The three offsets that a data directory keeps of each of its logs.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Checkpoints {
+    pub(crate) recovery_points: Offsets,
+    pub(crate) high_watermarks: Offsets,
+    pub(crate) starts: Offsets,
+}
+
+impl Checkpoints {
+    pub(crate) fn load(dir: &Path) -> io::Result<Self> {
+        Ok(Self {
+            recovery_points: load_offsets(&dir.join(RECOVERY_POINTS))?,
+            high_watermarks: Offsets::new(),
+            starts: load_offsets(&dir.join(START_OFFSETS))?,
+        })
+    }
+
+    /// Writes the files that differ from what was `written` last.
+    pub(crate) fn store(&self, dir: &Path, written: &Self) -> io::Result<()> {
+        for (name, now, before) in [
+            (
+                RECOVERY_POINTS,
+                &self.recovery_points,
+                &written.recovery_points,
+            ),
+            (
+                HIGH_WATERMARKS,
+                &self.high_watermarks,
+                &written.high_watermarks,
+            ),
+            (START_OFFSETS, &self.starts, &written.starts),
+        ] {
+            let path = dir.join(name);
+            if now != before || !path.exists() {
+                store_offsets(&path, now)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]

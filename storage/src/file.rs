@@ -133,6 +133,12 @@ pub(crate) fn replace_file(path: &Path, bytes: &[u8], sync: bool) -> io::Result<
     written
 }
 
+/// Writes a small file where half of one would be noticed: before the clean-shutdown marker, or
+/// before the next segment is begun.
+pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    fs::write(path, bytes)
+}
+
 /// Removes a file; that it is gone already is fine.
 pub(crate) fn remove_file(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {

@@ -270,16 +270,16 @@ impl Log {
     }
 
     /// Takes no more appends, and writes what a clean start needs: indexes and producers.
-    /// The caller syncs.
-    pub(crate) fn close(&self) -> Result<(), StorageError> {
+    /// True if that wrote something, which the caller syncs.
+    pub(crate) fn close(&self) -> Result<bool, StorageError> {
         let mut writer = self.lock_writer();
         writer.closed = true;
         let Some(dir) = self.dir.path() else {
-            return Ok(());
+            return Ok(false);
         };
         writer.active.give_back_reserve();
         if !writer.dirty {
-            return Ok(());
+            return Ok(false);
         }
         let what = || format!("closing {}", self.name);
         writer
@@ -289,7 +289,7 @@ impl Log {
         let path = segment_path(&dir, self.end_offset(), "snapshot");
         snapshot::store(&path, &writer.producers).map_err(StorageError::io(what()))?;
         writer.dirty = false;
-        Ok(())
+        Ok(true)
     }
 
     /// The log was deleted: it takes no more appends and syncs nothing.

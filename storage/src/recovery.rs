@@ -448,7 +448,10 @@ fn resume(view: &View, segment: &Found, meta: &mut Meta) -> io::Result<Option<i6
     let mut walk = Walk::new(view, from, segment.size);
     loop {
         match walk.next() {
-            Ok(Some((_, header))) if header.base_offset >= end => end = header.next_offset(),
+            Ok(Some((_, header))) if header.base_offset >= end => {
+                meta.see_time(&header);
+                end = header.next_offset();
+            }
             Ok(None) => break,
             Ok(Some(_)) | Err(_) => return Ok(None),
         }

@@ -6,7 +6,7 @@ use std::path::Path;
 use bytes::Bytes;
 use ottla_protocol::batch::BatchHeader;
 
-use crate::file::{read_file, replace_file};
+use crate::file::{read_file, write_file};
 use crate::index::{Entries, OffsetEntry, TimeEntry, stored_offsets, stored_times};
 use crate::segment::segment_path;
 
@@ -44,12 +44,7 @@ impl Meta {
         if position == 0 {
             self.first_timestamp = Some(header.max_timestamp);
         }
-        if header.max_timestamp > self.newest.map_or(-1, |newest| newest.timestamp) {
-            self.newest = Some(Newest {
-                timestamp: header.max_timestamp,
-                offset: header.last_offset(),
-            });
-        }
+        self.see_time(header);
         if self.bytes_since_entry > u64::from(interval) {
             self.offsets.push(OffsetEntry {
                 relative: (header.last_offset() - base) as u32,
@@ -59,6 +54,16 @@ impl Meta {
             self.bytes_since_entry = 0;
         }
         self.bytes_since_entry += header.size() as u64;
+    }
+
+    /// Takes note of a batch's time.
+    pub(crate) fn see_time(&mut self, header: &BatchHeader) {
+        if header.max_timestamp > self.newest.map_or(-1, |newest| newest.timestamp) {
+            self.newest = Some(Newest {
+                timestamp: header.max_timestamp,
+                offset: header.last_offset(),
+            });
+        }
     }
 
     /// Goes on where index files end: `since_entry` bytes of batches came after the last entry.
@@ -110,8 +115,7 @@ pub(crate) fn stored_meta(dir: &Path, base: i64, size: u64) -> io::Result<Option
 
 /// Writes the index files of a segment.
 pub(crate) fn store_meta(dir: &Path, base: i64, meta: &Meta) -> io::Result<()> {
-    let write =
-        |suffix, bytes: Vec<u8>| replace_file(&segment_path(dir, base, suffix), &bytes, false);
+    let write = |suffix, bytes: Vec<u8>| write_file(&segment_path(dir, base, suffix), &bytes);
     write("index", meta.offsets.to_bytes())?;
     write("timeindex", meta.times.to_bytes())
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::path::Path;
 
-use crate::file::{read_file, replace_file};
+use crate::file::{read_file, write_file};
 use crate::producer::{BatchNote, Producer, Producers};
 
 const VERSION: i16 = 1;
@@ -14,7 +14,7 @@ const ENTRY: usize = 46;
 
 /// Writes the snapshot.
 pub(crate) fn store(path: &Path, producers: &Producers) -> io::Result<()> {
-    replace_file(path, &encode(producers), false)
+    write_file(path, &encode(producers))
 }
 
 /// Reads a snapshot; `None` if there is none, or if it is damaged.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use crate::checkpoint::{Offsets, load_offsets, store_offsets};
+use crate::checkpoint::Checkpoints;
 use crate::config::{LogConfig, StoreOptions};
 use crate::env::{Env, lock};
 use crate::epochs::Epochs;
@@ -22,9 +22,6 @@ use crate::sys::lock_exclusive;
 
 const CLEAN_FILE: &str = ".kafka_cleanshutdown";
 const BOOT_FILE: &str = ".ottla-boot";
-const RECOVERY_POINTS: &str = "recovery-point-offset-checkpoint";
-const HIGH_WATERMARKS: &str = "replication-offset-checkpoint";
-const START_OFFSETS: &str = "log-start-offset-checkpoint";
 /// As in Kafka, the first look for expired segments comes soon after the start.
 const FIRST_CHECK_MS: i64 = 30_000;
 
@@ -41,13 +38,6 @@ pub struct Store {
     closed: AtomicBool,
     /// Holds the lock on the directory, until the store is closed.
     lock: Mutex<Option<fs::File>>,
-}
-
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-struct Checkpoints {
-    recovery_points: Offsets,
-    high_watermarks: Offsets,
-    starts: Offsets,
 }
 
 impl Store {
@@ -369,22 +359,13 @@ impl Store {
         let logs = self.all();
         let results: Vec<_> = logs.iter().map(|log| log.close()).collect();
         self.env.flusher.stop();
-        results.into_iter().collect::<Result<(), _>>()?;
+        let wrote = results.into_iter().collect::<Result<Vec<_>, _>>()?;
         let Some(dir) = &self.env.data_dir else {
             return Ok(());
         };
         let what = || "closing the data directory";
-        let at_once = self
-            .env
-            .platform
-            .sync_file_system(dir)
-            .map_err(StorageError::io(what()))?;
-        for log in &logs {
-            if at_once && !log.is_failed() && self.env.faults.is_none() {
-                log.sync.commit.synced_by_others();
-            } else {
-                log.flush()?;
-            }
+        if wrote.contains(&true) {
+            self.sync_all(dir, &logs)?;
         }
         self.checkpoint()?;
         let marker = b"{\"version\":0,\"brokerEpoch\":-1}";
@@ -392,32 +373,21 @@ impl Store {
     }
 }
 
-impl Checkpoints {
-    fn load(dir: &Path) -> io::Result<Self> {
-        Ok(Self {
-            recovery_points: load_offsets(&dir.join(RECOVERY_POINTS))?,
-            high_watermarks: Offsets::new(),
-            starts: load_offsets(&dir.join(START_OFFSETS))?,
-        })
-    }
-
-    fn store(&self, dir: &Path, written: &Self) -> io::Result<()> {
-        for (name, now, before) in [
-            (
-                RECOVERY_POINTS,
-                &self.recovery_points,
-                &written.recovery_points,
-            ),
-            (
-                HIGH_WATERMARKS,
-                &self.high_watermarks,
-                &written.high_watermarks,
-            ),
-            (START_OFFSETS, &self.starts, &written.starts),
-        ] {
-            let path = dir.join(name);
-            if now != before || !path.exists() {
-                store_offsets(&path, now)?;
+impl Store {
+    /// One sync of the file system where that is possible, else one of each log.
+    fn sync_all(&self, dir: &Path, logs: &[Arc<Log>]) -> Result<(), StorageError> {
+        // Injected faults must meet the sync too.
+        let at_once = self.env.faults.is_none()
+            && self
+                .env
+                .platform
+                .sync_file_system(dir)
+                .map_err(StorageError::io("syncing the data directory"))?;
+        for log in logs {
+            if at_once && !log.is_failed() {
+                log.sync.commit.synced_by_others();
+            } else {
+                log.flush()?;
             }
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::file::{read_file, remove_file, replace_file};
+use crate::file::{read_file, remove_file, write_file};
 
 const VERSION: i16 = 0;
 const ENTRY: usize = 34;
@@ -74,7 +74,7 @@ pub(crate) fn store(path: &Path, entries: &[Aborted]) -> std::io::Result<()> {
     for entry in entries {
         entry.write(&mut out);
     }
-    replace_file(path, &out, false)
+    write_file(path, &out)
 }
 
 #[cfg(test)]
