@@ -99,12 +99,7 @@ pub(super) fn acknowledge(
         group_id: Arc::clone(&who.group),
         partition: wanted,
     };
-    let slot = cx.broker.shares.loaded(&cx.broker, &key).ok_or_else(|| {
-        ApiError::new(
-            ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
-            "This server does not host this topic-partition.",
-        )
-    })?;
+    let slot = cx.broker.shares.held(&cx.broker, cx.node.id, &key)?;
     let now = cx.now();
     slot.follow_log_start();
     let ticket = slot
