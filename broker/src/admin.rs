@@ -13,6 +13,8 @@ use serde_json::{Value, json};
 
 use crate::broker::Broker;
 use crate::process::Process;
+use crate::records;
+use crate::start_error::StartError;
 
 type Admin = State<Arc<Process>>;
 
@@ -30,6 +32,7 @@ pub fn router(process: Arc<Process>) -> Router {
         .route("/api/topics", get(topics))
         .route("/api/share-groups/{group}", get(share_group))
         .fallback(nothing)
+        .method_not_allowed_fallback(wrong_method)
         .with_state(process)
 }
 
@@ -41,6 +44,13 @@ async fn nothing() -> Response {
     problem(
         StatusCode::NOT_FOUND,
         "there is nothing here; the list is on /",
+    )
+}
+
+async fn wrong_method() -> Response {
+    problem(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "this path answers another method",
     )
 }
 
@@ -124,18 +134,35 @@ async fn brokers(State(process): Admin) -> Json<Value> {
     Json(json!({ "brokers": list }))
 }
 
-async fn stop(State(process): Admin, Path(id): Path<i32>) -> Response {
-    answer(process.stop_node(id).await)
+async fn stop(State(process): Admin, Path(id): Path<String>) -> Response {
+    match broker_id(&id) {
+        Ok(id) => answer(process.stop_node(id).await),
+        Err(refusal) => refusal,
+    }
 }
 
-async fn start(State(process): Admin, Path(id): Path<i32>) -> Response {
-    answer(process.start_node(id).await)
+async fn start(State(process): Admin, Path(id): Path<String>) -> Response {
+    match broker_id(&id) {
+        Ok(id) => answer(process.start_node(id).await),
+        Err(refusal) => refusal,
+    }
 }
 
-fn answer(result: anyhow::Result<()>) -> Response {
+#[expect(clippy::result_large_err, reason = "the response is the error")]
+fn broker_id(text: &str) -> Result<i32, Response> {
+    let number = text.parse();
+    number.map_err(|_| {
+        problem(
+            StatusCode::BAD_REQUEST,
+            format!("{text} is not a broker's id"),
+        )
+    })
+}
+
+fn answer(result: Result<(), StartError>) -> Response {
     match result {
         Ok(()) => StatusCode::NO_CONTENT.into_response(),
-        Err(error) => problem(StatusCode::CONFLICT, format!("{error:#}")),
+        Err(error) => problem(StatusCode::CONFLICT, error.to_string()),
     }
 }
 
@@ -157,7 +184,7 @@ async fn topics(State(process): Admin) -> Json<Value> {
                     })
                 })
                 .collect();
-            json!({ "name": &*topic.name, "id": topic.id.to_string(), "partitions": partitions })
+            json!({ "name": &*topic.name, "id": records::topic_id(topic.id).to_string(), "partitions": partitions })
         })
         .collect();
     Json(json!({ "topics": list }))

@@ -5,7 +5,6 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use anyhow::Context;
 use ottla_coordinator::types::Ts;
 use ottla_protocol::ErrorCode;
 use ottla_storage::{Store, StoreOptions};
@@ -22,6 +21,7 @@ use crate::metrics::Metrics;
 use crate::node::Node;
 use crate::share_state::{Pruner, ShareStates};
 use crate::shares::Shares;
+use crate::start_error::StartError;
 
 /// Producer ids that are taken from the metadata log at a time.
 const PRODUCER_ID_BLOCK: i64 = 1000;
@@ -78,19 +78,18 @@ impl Broker {
         statics: Arc<StaticConfig>,
         options: StoreOptions,
         clock: Clock,
-    ) -> anyhow::Result<Arc<Self>> {
+    ) -> Result<Arc<Self>, StartError> {
         let store = Store::open(options, clock.now())?;
         clock.start_at_least(newest_time(&store, clock.now()));
         let now = clock.now();
         let ids = statics.broker_ids();
-        let cluster = Cluster::open(Arc::clone(&store), statics, now)
-            .context("the metadata log could not be read")?;
+        let cluster = Cluster::open(Arc::clone(&store), statics, now)?;
         let nodes = ids
             .iter()
             .map(|&id| {
                 Node::from_config(&cluster.broker_config(id)).map(|node| (id, Arc::new(node)))
             })
-            .collect::<anyhow::Result<_>>()?;
+            .collect::<Result<_, StartError>>()?;
         let broker = Arc::new(Self {
             clock,
             deadlines: Deadlines::default(),
@@ -338,7 +337,7 @@ impl Broker {
     }
 
     /// Closes the data cleanly.
-    pub fn close(&self) -> anyhow::Result<()> {
+    pub fn close(&self) -> Result<(), StartError> {
         Ok(self.store.close()?)
     }
 }

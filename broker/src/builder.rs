@@ -1,15 +1,17 @@
 //! Embedding: a broker in the caller's process, on the caller's tokio runtime.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::Context;
 use ottla_storage::{LogConfig, StoreOptions};
 
 use crate::broker::Broker;
 use crate::clock::Clock;
-use crate::config::{Origin, StaticConfig};
+use crate::config::{Configs, HostPort, Origin, StaticConfig};
 use crate::process::Process;
+use crate::seed::Seeds;
+use crate::start_error::StartError;
 
 /// Settings of an embedded broker: those of a `server.properties`.
 #[derive(Debug, Default)]
@@ -48,19 +50,21 @@ impl Builder {
     }
 
     /// Starts serving; ports are open when this returns.
-    pub async fn start(self) -> anyhow::Result<Arc<Process>> {
+    pub async fn start(self) -> Result<Arc<Process>, StartError> {
         let statics = Arc::new(StaticConfig::new(self.settings)?);
-        let mut options = store_options(&statics)?;
+        let mut options = store_options(&statics);
         if let Some(dir) = self.data_dir {
             options.data_dir = Some(dir);
         }
         let clock = self.frozen_at.map_or_else(Clock::real, Clock::frozen);
-        start(statics, options, clock).await
+        start(statics, options, clock, &Seeds::default()).await
     }
 }
 
 /// How the configuration wants its data kept.
-pub fn store_options(statics: &StaticConfig) -> anyhow::Result<StoreOptions> {
+pub fn store_options(statics: &Arc<StaticConfig>) -> StoreOptions {
+    let first = statics.broker_ids().first().copied().unwrap_or(0);
+    let log = Configs::new(Arc::clone(statics)).broker(first).log;
     let mut dirs = statics.data_dirs().into_iter();
     let data_dir = dirs.next();
     for more in dirs {
@@ -69,32 +73,40 @@ pub fn store_options(statics: &StaticConfig) -> anyhow::Result<StoreOptions> {
     let memory_max_bytes = statics
         .memory_max_bytes()
         .unwrap_or_else(ottla_storage::default_memory_max);
-    Ok(StoreOptions {
+    StoreOptions {
         data_dir,
         memory_max_bytes,
         portable: statics.portable(),
         log_config: LogConfig::default(),
-        node_id: statics.broker_ids().first().copied().unwrap_or(0),
+        node_id: first,
+        retention_check_ms: log.retention_check_interval_ms,
         ..StoreOptions::default()
-    })
+    }
 }
 
-/// Opens the data and the ports.
+/// Opens the data, makes what it is to start with, and opens the ports.
 pub async fn start(
     statics: Arc<StaticConfig>,
     options: StoreOptions,
     clock: Clock,
-) -> anyhow::Result<Arc<Process>> {
+    seeds: &Seeds,
+) -> Result<Arc<Process>, StartError> {
     let admin = match statics.admin_listener()? {
-        Some(at) => Some(
-            tokio::net::lookup_host((at.host.as_str(), at.port))
-                .await
-                .with_context(|| format!("the admin host {} is not known", at.host))?
-                .next()
-                .with_context(|| format!("the admin host {} has no address", at.host))?,
-        ),
+        Some(at) => Some(admin_address(&at).await?),
         None => None,
     };
     let broker = Broker::open(statics, options, clock)?;
+    seeds.sow(&broker)?;
     Process::start(broker, admin).await
+}
+
+async fn admin_address(at: &HostPort) -> Result<SocketAddr, StartError> {
+    let unknown = |reason| StartError::Host {
+        host: at.host.clone(),
+        listener: "ottla.admin.listener".to_owned(),
+        reason,
+    };
+    let found = tokio::net::lookup_host((at.host.as_str(), at.port)).await;
+    let mut found = found.map_err(|error| unknown(Some(error)))?;
+    found.next().ok_or_else(|| unknown(None))
 }

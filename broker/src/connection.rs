@@ -56,7 +56,7 @@ pub async fn serve(broker: Arc<Broker>, node: Arc<Node>, conn: Arc<Connection>, 
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "TCP_NODELAY could not be set");
     }
-    let config = broker.config();
+    let config = broker.cluster.broker_config(node.id);
     let (read, write) = stream.into_split();
     let mut session = Session {
         read,

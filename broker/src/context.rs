@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 
 use crate::broker::Broker;
 use crate::clock::WireDeadline;
+use crate::config::BrokerConfig;
 use crate::node::{Node, NodeListener};
 
 /// One client connection.
@@ -126,6 +127,11 @@ impl Cx {
     /// The client's host as groups record it: `/` and the address, as Kafka writes it.
     pub fn client_host(&self) -> String {
         format!("/{}", self.connection.peer.ip())
+    }
+
+    /// What the logical broker runs with.
+    pub fn config(&self) -> Arc<BrokerConfig> {
+        self.broker.cluster.broker_config(self.node.id)
     }
 
     /// State time now.

@@ -88,26 +88,35 @@ pub fn initial(asked: &BTreeMap<String, i16>) -> Result<BTreeMap<String, i16>, S
     Ok(levels)
 }
 
-/// Checks one update against the level in force.
-pub fn check(name: &str, now: i16, wanted: i16, how: UpgradeType) -> Result<(), ApiError> {
-    let invalid = |why: String| {
-        let message = format!("Invalid update version {wanted} for feature {name}. {why}");
-        Err(ApiError::new(ErrorCode::INVALID_UPDATE_VERSION, message))
-    };
+/// Why a feature cannot have a level.
+pub fn invalid(name: &str, wanted: i16, why: &str) -> ApiError {
+    let message = format!("Invalid update version {wanted} for feature {name}. {why}");
+    ApiError::new(ErrorCode::INVALID_UPDATE_VERSION, message)
+}
+
+/// Checks one update against the level in force, on the broker `controller`.
+pub fn check(
+    controller: i32,
+    name: &str,
+    now: i16,
+    wanted: i16,
+    how: UpgradeType,
+) -> Result<(), ApiError> {
+    let invalid = |why: String| Err(invalid(name, wanted, &why));
     let Some(known) = find(name) else {
-        return invalid("Local controller does not support this feature.".to_owned());
+        return invalid(format!(
+            "Local controller {controller} does not support this feature."
+        ));
     };
     if wanted < 0 {
         return invalid("A feature version cannot be less than 0.".to_owned());
     }
-    if wanted > known.max || (wanted != 0 && wanted < known.min) {
+    let removed = wanted == 0 && name != METADATA_VERSION;
+    if wanted > known.max || (wanted < known.min && !removed) {
         return invalid(format!(
-            "Local controller only supports versions {}-{}",
+            "Local controller {controller} only supports versions {}-{}",
             known.min, known.max
         ));
-    }
-    if wanted == 0 && name == METADATA_VERSION {
-        return invalid("The metadata.version cannot be removed.".to_owned());
     }
     if wanted < now && how == UpgradeType::Upgrade {
         return invalid(
@@ -144,9 +153,9 @@ mod tests {
 
     #[test]
     fn a_level_goes_down_only_when_asked_to() {
-        assert!(check("share.version", 2, 1, UpgradeType::Upgrade).is_err());
-        assert!(check("share.version", 2, 0, UpgradeType::SafeDowngrade).is_ok());
-        assert!(check("share.version", 1, 2, UpgradeType::SafeDowngrade).is_err());
-        assert!(check(METADATA_VERSION, 33, 0, UpgradeType::UnsafeDowngrade).is_err());
+        assert!(check(0, "share.version", 2, 1, UpgradeType::Upgrade).is_err());
+        assert!(check(0, "share.version", 2, 0, UpgradeType::SafeDowngrade).is_ok());
+        assert!(check(0, "share.version", 1, 2, UpgradeType::SafeDowngrade).is_err());
+        assert!(check(0, METADATA_VERSION, 33, 0, UpgradeType::UnsafeDowngrade).is_err());
     }
 }

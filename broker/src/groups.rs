@@ -266,11 +266,15 @@ impl Due for Shard {
             let expired = self.lock(&broker).and_then(|mut state| {
                 let now = broker.clock.session_now();
                 match state.machine.on_deadline(now, &Topics(&broker.cluster)) {
-                    Some(plan) => self.commit(&broker, &mut state, plan).map(|_| true),
-                    None => Ok(false),
+                    Some(plan) => self.commit(&broker, &mut state, plan).map(Some),
+                    None => Ok(None),
                 }
             });
-            match expired {
+            let carried = expired.and_then(|done| match done {
+                Some(((), effects)) => self.carry_out(&broker, effects).map(|_| true),
+                None => Ok(false),
+            });
+            match carried {
                 Ok(true) => {}
                 Ok(false) => return self.next_deadline(&broker),
                 Err(error) => {

@@ -35,8 +35,10 @@ pub mod metrics;
 pub mod node;
 pub mod process;
 mod records;
+pub mod seed;
 pub mod server;
 pub mod share_state;
 pub mod shares;
+pub mod start_error;
 
 pub use builder::Builder;

@@ -3,10 +3,10 @@
 use ottla_protocol::batch::{self, ProduceChecks};
 use ottla_storage::LogConfig;
 
-use crate::config::{TimestampType, TopicConfig};
+use crate::config::{LogDefaults, TimestampType, TopicConfig};
 
 /// What a topic's logs run with.
-pub(crate) fn log_config(topic: &TopicConfig) -> LogConfig {
+pub(crate) fn log_config(topic: &TopicConfig, log: &LogDefaults) -> LogConfig {
     LogConfig {
         segment_bytes: topic.segment_size().unsigned_abs(),
         segment_ms: topic.segment_ms,
@@ -16,6 +16,7 @@ pub(crate) fn log_config(topic: &TopicConfig) -> LogConfig {
         flush_messages: topic.flush_messages,
         flush_ms: topic.flush_ms,
         file_delete_delay_ms: topic.file_delete_delay_ms,
+        producer_id_expiration_ms: i64::from(log.producer_id_expiration_ms),
         retention_ms: topic.retention_ms,
         retention_bytes: topic.retention_bytes,
         cleanup_delete: topic.cleanup_policy.delete,

@@ -1,6 +1,6 @@
 //! The `ottla` binary: command line in, a serving broker out.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -9,6 +9,7 @@ use ottla::builder;
 use ottla::cli::{self, Command, Startup};
 use ottla::clock::Clock;
 use ottla::process::Process;
+use ottla::seed::Seeds;
 use tracing_subscriber::EnvFilter;
 
 /// Reads of cold pages block a worker for a moment; so there are at least this many.
@@ -44,6 +45,7 @@ fn fail(line: &str, status: u8) -> ExitCode {
 fn serve(startup: Startup) -> ExitCode {
     tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::new(&startup.log))
+        .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr)
         .init();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -61,10 +63,10 @@ fn serve(startup: Startup) -> ExitCode {
 }
 
 async fn run(startup: Startup) -> anyhow::Result<()> {
-    for warning in startup.warnings.iter().chain(startup.statics.warnings()) {
+    for warning in &startup.warnings {
         tracing::warn!("{warning}");
     }
-    let mut options = builder::store_options(&startup.statics)?;
+    let mut options = builder::store_options(&startup.statics);
     options.cluster_id = startup.cluster_id.clone();
     if options.data_dir.is_none() {
         tracing::info!(
@@ -73,12 +75,16 @@ async fn run(startup: Startup) -> anyhow::Result<()> {
         );
     }
     let stop = stop_signal()?;
-    let process = builder::start(Arc::clone(&startup.statics), options, Clock::real()).await?;
-    process.seed(&startup.topics, &startup.groups)?;
+    let seeds = Seeds {
+        topics: startup.topics.clone(),
+        groups: startup.groups.clone(),
+    };
+    let statics = Arc::clone(&startup.statics);
+    let process = builder::start(statics, options, Clock::real(), &seeds).await?;
     announce(&process, &startup)?;
     stop.await;
     tracing::info!("stopping");
-    process.shutdown().await
+    Ok(process.shutdown().await?)
 }
 
 /// The one line on stdout, and the ready file.

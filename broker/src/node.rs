@@ -5,7 +5,6 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use anyhow::{Context, bail};
 use ottla_coordinator::share::session::ShareSessions;
 use tokio::sync::Notify;
 
@@ -13,6 +12,7 @@ use crate::broker::Broker;
 use crate::config::{BrokerConfig, Listener};
 use crate::context::Connection;
 use crate::shares::Handle;
+use crate::start_error::StartError;
 
 /// One listener of a logical broker.
 #[derive(Debug)]
@@ -71,12 +71,12 @@ pub struct Node {
 
 impl Node {
     /// A broker without connections, as it is configured.
-    pub fn from_config(config: &BrokerConfig) -> anyhow::Result<Self> {
+    pub fn from_config(config: &BrokerConfig) -> Result<Self, StartError> {
         let listeners = config
             .listeners
             .iter()
             .map(|listener| resolve(listener).map(Arc::new))
-            .collect::<anyhow::Result<_>>()?;
+            .collect::<Result<_, StartError>>()?;
         let limit = usize::try_from(config.share_groups.max_share_sessions).unwrap_or(0);
         Ok(Self {
             id: config.node_id,
@@ -163,25 +163,22 @@ impl Node {
 }
 
 /// Looks up where a listener binds.
-fn resolve(listener: &Listener) -> anyhow::Result<NodeListener> {
+fn resolve(listener: &Listener) -> Result<NodeListener, StartError> {
+    let unknown = |host: &str, reason| StartError::Host {
+        host: host.to_owned(),
+        listener: listener.name.clone(),
+        reason,
+    };
     let mut addresses = vec![];
     for (host, required) in listener.bind_addresses() {
         match (host, listener.bind.port).to_socket_addrs() {
             Ok(found) => addresses.extend(found),
-            Err(error) if required => {
-                return Err(error).with_context(|| {
-                    format!("the host {host} of listener {} is not known", listener.name)
-                });
-            }
+            Err(error) if required => return Err(unknown(host, Some(error))),
             Err(_) => {}
         }
     }
     if addresses.is_empty() {
-        bail!(
-            "the host {} of listener {} has no address",
-            listener.bind.host,
-            listener.name
-        );
+        return Err(unknown(&listener.bind.host, None));
     }
     let advertised = listener
         .advertised

@@ -1,26 +1,20 @@
 //! A running Ottla: the broker, its open ports, and how it starts and stops.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use anyhow::{Context, bail};
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
 
-use ottla_protocol::ErrorCode;
-
 use crate::admin;
 use crate::broker::Broker;
-use crate::cli::{SeedGroup, SeedTopic};
 use crate::clock;
-use crate::cluster::NewTopic;
-use crate::config::{AlterOp, OpKind, ResourceType, World};
-use crate::error_code::ApiError;
 use crate::node::{Node, NodeListener};
 use crate::server;
+use crate::start_error::StartError;
 
 /// How long a clean stop waits for connections before it goes on without them, in milliseconds.
 const STOP_WAIT_MS: u64 = 300;
@@ -28,6 +22,9 @@ const STOP_WAIT_MS: u64 = 300;
 /// How long a started broker waits for the clients that it had when it was stopped, in milliseconds:
 /// the Java client tries again after 50 ms, and calls meanwhile fail without having been sent.
 const COME_BACK_MS: u64 = 500;
+
+/// Connections to the admin port that the kernel queues.
+const ADMIN_BACKLOG: u32 = 64;
 
 /// The accepting tasks of one logical broker.
 #[derive(Debug)]
@@ -57,7 +54,7 @@ impl Process {
     pub async fn start(
         broker: Arc<Broker>,
         admin_at: Option<SocketAddr>,
-    ) -> anyhow::Result<Arc<Self>> {
+    ) -> Result<Arc<Self>, StartError> {
         let process = Arc::new(Self {
             broker,
             open: Mutex::default(),
@@ -69,11 +66,13 @@ impl Process {
         // All ports are bound before the first one accepts: a client that reaches one broker finds all.
         let mut bound = vec![];
         for node in process.broker.nodes() {
-            bound.push((Arc::clone(node), bind_all(node)?));
+            bound.push((Arc::clone(node), bind_all(&process.broker, node)?));
         }
         if let Some(at) = admin_at {
-            let socket = server::bind(at).with_context(|| {
-                format!("cannot open the admin port {at}; choose another with --admin-listen")
+            let socket = server::bind(at, ADMIN_BACKLOG).map_err(|reason| StartError::Listen {
+                address: at,
+                option: "--admin-listen",
+                reason,
             })?;
             process
                 .admin_address
@@ -112,16 +111,17 @@ impl Process {
             .nodes()
             .flat_map(|node| &node.listeners)
             .filter_map(|l| {
-                let host = match &l.advertised {
-                    Some((host, _)) => host.clone(),
-                    None => l.addresses.first()?.ip().to_string(),
+                let (host, port) = match &l.advertised {
+                    Some((host, port)) => (host.clone(), *port),
+                    None => (reachable(l.addresses.first()?.ip()).to_string(), 0),
                 };
                 let host = if host.contains(':') {
                     format!("[{host}]")
                 } else {
                     host
                 };
-                Some(format!("{host}:{}", l.port()))
+                let port = if port == 0 { l.port() } else { port };
+                Some(format!("{host}:{port}"))
             })
             .collect();
         addresses.join(",")
@@ -148,10 +148,10 @@ impl Process {
     }
 
     /// Stops one logical broker: leaders and coordinators move, its connections close, its port refuses.
-    pub async fn stop_node(&self, id: i32) -> anyhow::Result<()> {
+    pub async fn stop_node(&self, id: i32) -> Result<(), StartError> {
         let mut open = self.open.lock().await;
         let Some(node) = open.remove(&id) else {
-            bail!("there is no running broker {id}");
+            return Err(StartError::Node(format!("there is no running broker {id}")));
         };
         let clients = self
             .broker
@@ -166,14 +166,14 @@ impl Process {
 
     /// Starts a stopped logical broker again, on the same port. Answers when its former clients are
     /// back, so that a restart within milliseconds looks to them like any other, or after a moment.
-    pub async fn start_node(&self, id: i32) -> anyhow::Result<()> {
+    pub async fn start_node(&self, id: i32) -> Result<(), StartError> {
         let Some(node) = self.broker.node(id) else {
-            bail!("there is no broker {id}")
+            return Err(StartError::Node(format!("there is no broker {id}")));
         };
         if self.open.lock().await.contains_key(&id) {
-            bail!("broker {id} is running");
+            return Err(StartError::Node(format!("broker {id} is running")));
         }
-        let listeners = bind_all(&node)?;
+        let listeners = bind_all(&self.broker, &node)?;
         self.broker.node_up(id)?;
         self.open_node(&node, listeners).await;
         tracing::info!(broker = id, "logical broker started");
@@ -183,7 +183,7 @@ impl Process {
     }
 
     /// A clean stop: no new requests, connections closed, the log closed.
-    pub async fn shutdown(&self) -> anyhow::Result<()> {
+    pub async fn shutdown(&self) -> Result<(), StartError> {
         self.ready.store(false, Ordering::Release);
         let nodes = std::mem::take(&mut *self.open.lock().await);
         let closing = async {
@@ -198,9 +198,7 @@ impl Process {
             admin.abort();
         }
         self.broker.deadlines.stop();
-        self.broker
-            .close()
-            .context("the data could not be closed cleanly; the next start recovers it")
+        Ok(self.broker.close()?)
     }
 }
 
@@ -213,26 +211,39 @@ async fn close(node: OpenNode) {
     }
 }
 
+/// An address by which a listener that binds `ip` is reached from this machine.
+fn reachable(ip: IpAddr) -> IpAddr {
+    match ip {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    }
+}
+
 /// Binds all addresses of a broker's listeners; the second and later addresses of a listener (the IPv6
 /// loopback) share the port of the first and may be missing on this machine.
-fn bind_all(node: &Node) -> anyhow::Result<Vec<Bound>> {
+fn bind_all(broker: &Broker, node: &Node) -> Result<Vec<Bound>, StartError> {
+    let config = broker.cluster.broker_config(node.id);
+    let backlog = u32::try_from(config.network.listen_backlog)
+        .unwrap_or(0)
+        .max(1);
     let mut bound = vec![];
     for listener in &node.listeners {
         let mut sockets = vec![];
         for (at, address) in listener.addresses.iter().enumerate() {
             let address = SocketAddr::new(address.ip(), listener.port());
-            match server::bind(address) {
+            match server::bind(address, backlog) {
                 Ok(socket) => {
-                    listener.bound(socket.local_addr()?.port());
+                    let bound = socket.local_addr().map_or(address.port(), |at| at.port());
+                    listener.bound(bound);
                     sockets.push(socket);
                 }
                 Err(error) if at > 0 => tracing::debug!(%address, %error, "not bound"),
-                Err(error) => {
-                    return Err(error).with_context(|| {
-                        format!(
-                            "cannot listen on {address}; is another broker running? \
-                             Choose another address with --listen HOST:PORT (port 0 = any)"
-                        )
+                Err(reason) => {
+                    return Err(StartError::Listen {
+                        address,
+                        option: "--listen",
+                        reason,
                     });
                 }
             }
@@ -240,53 +251,4 @@ fn bind_all(node: &Node) -> anyhow::Result<Vec<Bound>> {
         bound.push((Arc::clone(listener), sockets));
     }
     Ok(bound)
-}
-
-impl Process {
-    /// Makes the topics and sets the group configurations that were asked for at the start.
-    pub fn seed(&self, topics: &[SeedTopic], groups: &[SeedGroup]) -> anyhow::Result<()> {
-        for topic in topics {
-            let new = NewTopic {
-                name: topic.name.clone(),
-                partitions: topic.partitions.unwrap_or(-1),
-                replication_factor: -1,
-                ..Default::default()
-            };
-            match self.broker.create_topic(&new, false) {
-                Err(error) if error.code != ErrorCode::TOPIC_ALREADY_EXISTS => {
-                    return Err(error).with_context(|| format!("--topic {}", topic.name));
-                }
-                _ => {}
-            }
-        }
-        for group in groups {
-            let ops: Vec<AlterOp> = group
-                .configs
-                .iter()
-                .map(|(key, value)| AlterOp {
-                    key: key.clone(),
-                    kind: OpKind::Set,
-                    value: Some(value.clone()),
-                })
-                .collect();
-            let changes = {
-                let image = self.broker.cluster.image();
-                let world = World {
-                    broker: self.broker.config().node_id,
-                    topic_exists: &|_| true,
-                    elr: true,
-                    loggers: &[],
-                };
-                let kind = ResourceType::Group.wire();
-                image
-                    .configs
-                    .incremental_alter(&world, kind, &group.name, &ops)
-            };
-            let changes = changes
-                .map_err(ApiError::from)
-                .with_context(|| format!("--group {}", group.name))?;
-            self.broker.store_configs(changes)?;
-        }
-        Ok(())
-    }
 }

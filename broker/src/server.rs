@@ -14,11 +14,8 @@ use crate::connection;
 use crate::context::Connection;
 use crate::node::{Node, NodeListener};
 
-/// Pending connections that the kernel queues.
-const BACKLOG: u32 = 1024;
-
-/// Binds `address`, reusing it after a restart.
-pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+/// Binds `address`, reusing it after a restart; the kernel queues `backlog` connections.
+pub fn bind(address: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() {
         TcpSocket::new_v4()?
     } else {
@@ -26,7 +23,7 @@ pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     };
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
-    socket.listen(BACKLOG)
+    socket.listen(backlog)
 }
 
 /// Accepts until `stop` says so, then closes every connection that it accepted.

@@ -106,23 +106,27 @@ impl Shard {
 impl ShareStates {
     fn shard(&self, broker: &Broker, key: &ShareKey) -> Result<Arc<Shard>, ApiError> {
         let partition = broker.internal_partition(SHARE_GROUP_STATE, &coordinator_key(key))?;
+        Ok(self.shard_of(&partition))
+    }
+
+    fn shard_of(&self, partition: &Arc<Partition>) -> Arc<Shard> {
         let mut shards = self.shards.lock().unwrap_or_else(PoisonError::into_inner);
         let shard = shards.entry(partition.index).or_insert_with(|| {
             let machine = ShareState::new(0);
-            Arc::new(Shard {
-                partition,
-                state: Mutex::new(Loaded { epoch: -1, machine }),
-            })
+            let state = Mutex::new(Loaded { epoch: -1, machine });
+            let partition = Arc::clone(partition);
+            Arc::new(Shard { partition, state })
         });
-        Ok(Arc::clone(shard))
+        Arc::clone(shard)
     }
 
-    fn all(&self) -> Vec<Arc<Shard>> {
-        self.shards
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .values()
-            .cloned()
+    /// The shards of all partitions, those that nobody has asked yet included.
+    fn all(&self, broker: &Broker) -> Vec<Arc<Shard>> {
+        let topic = broker.cluster.topic(SHARE_GROUP_STATE);
+        let partitions = topic.map(|topic| topic.partitions()).unwrap_or_default();
+        partitions
+            .iter()
+            .map(|partition| self.shard_of(partition))
             .collect()
     }
 
@@ -209,15 +213,25 @@ impl ShareStates {
         })
     }
 
-    /// Start offset and counts of a share partition, as they were persisted.
-    pub fn summary(&self, broker: &Broker, key: &ShareKey) -> Result<StateSummary, ApiError> {
-        Ok(self.shard(broker, key)?.lock(broker)?.machine.summary(key))
+    /// Start offset and counts of a share partition, as they were persisted; `None` while no share
+    /// partition has state at all.
+    pub fn summary(
+        &self,
+        broker: &Broker,
+        key: &ShareKey,
+    ) -> Result<Option<StateSummary>, ApiError> {
+        if broker.cluster.topic(SHARE_GROUP_STATE).is_none() {
+            return Ok(None);
+        }
+        Ok(Some(
+            self.shard(broker, key)?.lock(broker)?.machine.summary(key),
+        ))
     }
 
     /// Topics were deleted: their states go.
     pub fn topics_deleted(&self, broker: &Broker, gone: &[Uuid]) -> Result<(), ApiError> {
         let gone = gone.iter().copied().collect();
-        for shard in self.all() {
+        for shard in self.all(broker) {
             let mut state = shard.lock(broker)?;
             let records = state.machine.topics_deleted(&gone);
             shard.commit(broker, &mut state, &records, broker.clock.now())?;
@@ -229,7 +243,7 @@ impl ShareStates {
     /// is needed, so that the state log stays bounded.
     fn prune(&self, broker: &Broker, now: Ts) -> Result<(), ApiError> {
         let interval = i64::from(broker.config().share_state.cold_snapshot_interval_ms);
-        for shard in self.all() {
+        for shard in self.all(broker) {
             let mut state = shard.lock(broker)?;
             let cold = state.machine.cold_snapshots(now, interval);
             shard.commit(broker, &mut state, &cold, now)?;

@@ -156,10 +156,25 @@ impl Shares {
                 .or_insert_with(|| Arc::clone(&slot)),
         );
         drop(slots);
-        if !Arc::ptr_eq(&kept, &slot) {
+        if Arc::ptr_eq(&kept, &slot) {
+            self.check_loaded(broker, &slot)?;
+        } else {
             broker.deadlines.remove(id);
         }
         Ok(kept)
+    }
+
+    /// A slot that others can find now: if the offsets were altered while it was loaded, it goes
+    /// again; and what the load found to be done is written.
+    fn check_loaded(&self, broker: &Broker, slot: &Slot) -> Result<(), ApiError> {
+        let summary = broker.share_states.summary(broker, &slot.key)?;
+        if summary.is_none_or(|now| now.state_epoch != slot.state_epoch) {
+            self.close(broker, slot, CloseReason::Fenced);
+            return Err(CloseReason::Fenced.into());
+        }
+        let limits = limits(&broker.group_config(&slot.key.group_id).share);
+        slot.settle(broker, broker.clock.now(), &limits);
+        Ok(())
     }
 
     /// The slot of a share partition, if it is loaded and current.
@@ -169,35 +184,20 @@ impl Shares {
             return Some(slot);
         }
         self.close(broker, &slot, CloseReason::NotLeader);
-        let mut slots = self.slots();
-        if slots.get(key).is_some_and(|held| Arc::ptr_eq(held, &slot)) {
-            slots.remove(key);
-        }
         None
     }
 
-    /// The slot that acknowledgements at broker `node`, the leader, are for. Where it was closed since
-    /// they hear why, until a fetch has loaded the share partition again.
-    pub fn held(&self, broker: &Broker, node: i32, key: &ShareKey) -> Result<Arc<Slot>, ApiError> {
-        let slot = self.slots().get(key).filter(|s| s.leader == node).cloned();
-        let Some(slot) = slot else {
-            let message = "This server does not host this topic-partition.";
-            return Err(ApiError::new(
-                ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
-                message,
-            ));
-        };
-        if !slot.is_current() {
-            self.close(broker, &slot, CloseReason::NotLeader);
-        }
-        match slot.cell.closed() {
-            Some(reason) => Err(reason.into()),
-            None => Ok(slot),
-        }
-    }
-
-    /// Ends a slot: whoever waits for it is answered, and the next fetch loads the state anew.
+    /// Drops a slot: whoever waits for it is answered, and the next fetch loads the state anew.
     pub fn close(&self, broker: &Broker, slot: &Slot, reason: CloseReason) {
+        {
+            let mut slots = self.slots();
+            if slots
+                .get(&slot.key)
+                .is_some_and(|held| std::ptr::eq(&raw const **held, slot))
+            {
+                slots.remove(&slot.key);
+            }
+        }
         slot.cell.close(reason);
         let owner = slot
             .owner
@@ -221,29 +221,23 @@ impl Shares {
         }
     }
 
-    /// As [`Shares::close_where`], where nobody shall load them again.
-    fn drop_where(&self, broker: &Broker, reason: CloseReason, which: impl Fn(&Slot) -> bool) {
-        self.close_where(broker, reason, &which);
-        self.slots().retain(|_, slot| !which(slot));
-    }
-
     /// The state of these share partitions was changed from outside: they are loaded anew.
     pub fn invalidate(&self, broker: &Broker, group: &str, partitions: &[TopicPartition]) {
-        self.close_where(broker, CloseReason::Fenced, |slot| {
+        self.close_where(broker, CloseReason::GroupDeleted, |slot| {
             &*slot.key.group_id == group && partitions.contains(&slot.key.partition)
         });
     }
 
     /// A group is gone.
     pub fn group_deleted(&self, broker: &Broker, group: &str) {
-        self.drop_where(broker, CloseReason::GroupDeleted, |slot| {
+        self.close_where(broker, CloseReason::GroupDeleted, |slot| {
             &*slot.key.group_id == group
         });
     }
 
     /// A topic is gone.
     pub fn topic_deleted(&self, broker: &Broker, id: ottla_coordinator::types::Uuid) {
-        self.drop_where(broker, CloseReason::TopicDeleted, |s| {
+        self.close_where(broker, CloseReason::TopicDeleted, |s| {
             s.key.partition.topic_id == id
         });
     }
@@ -299,8 +293,7 @@ impl Shares {
     /// Every in-flight record of a group, for people who look.
     pub fn inspect(&self, broker: &Broker, group: &str) -> Vec<Value> {
         let mut slots: BTreeMap<(String, i32), Arc<Slot>> = BTreeMap::new();
-        let of_group = |s: &&Arc<Slot>| &*s.key.group_id == group && s.is_current();
-        for slot in self.slots().values().filter(of_group) {
+        for slot in self.slots().values().filter(|s| &*s.key.group_id == group) {
             slots.insert(
                 (slot.partition.topic.to_string(), slot.partition.index),
                 Arc::clone(slot),

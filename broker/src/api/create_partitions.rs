@@ -1,10 +1,10 @@
 //! CreatePartitions (key 37), versions 0-3. KIP-195.
 //!
 //! - The count is the new total and must be an increase; replicas of the new partitions may be given.
-//! - A topic that is named twice in a request is refused.
+//! - A topic that is named twice in a request is refused, once.
 //! - More than 10,000 new partitions in one request are refused, all of them, with POLICY_VIOLATION.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use ottla_protocol::messages::CreatePartitionsRequest;
 use ottla_protocol::messages::create_partitions_request::CreatePartitionsTopic;
@@ -22,8 +22,11 @@ pub(super) async fn handle(cx: &Cx, request: CreatePartitionsRequest) -> CreateP
     for topic in &request.topics {
         *named.entry(&topic.name).or_default() += 1;
     }
+    let mut answered = HashSet::new();
     let additional: i64 = request.topics.iter().map(|t| increase(cx, t)).sum();
-    let results = request.topics.iter().map(|wanted| {
+    let wanted = request.topics.iter();
+    let wanted = wanted.filter(|&topic| answered.insert(&**topic.name));
+    let results = wanted.map(|wanted| {
         let result = if additional > PARTITIONS_MAX {
             Err(ApiError::new(
                 ErrorCode::POLICY_VIOLATION,

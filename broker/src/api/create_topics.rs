@@ -1,11 +1,11 @@
 //! CreateTopics (key 19), versions 2-7. KIP-4, KIP-464 (defaults with -1), KIP-525 (configs in the answer).
 //!
 //! - Names, partitions, replicas and configs are checked one topic at a time; each has its own error.
-//! - A topic that is named twice in a request is refused.
+//! - A topic that is named twice in a request is refused, once.
 //! - More than 10,000 partitions in one request are refused, all of them, with POLICY_VIOLATION.
 //! - Served by every broker: all of them are the controller's neighbours in this process.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use ottla_protocol::messages::CreateTopicsRequest;
 use ottla_protocol::messages::create_topics_request::CreatableTopic;
@@ -27,8 +27,11 @@ pub(super) async fn handle(cx: &Cx, request: CreateTopicsRequest) -> CreateTopic
     for topic in &request.topics {
         *named.entry(&topic.name).or_default() += 1;
     }
+    let mut answered = HashSet::new();
     let total: i64 = request.topics.iter().map(|t| partition_count(cx, t)).sum();
-    let results = request.topics.iter().map(|wanted| {
+    let wanted = request.topics.iter();
+    let wanted = wanted.filter(|&topic| answered.insert(&**topic.name));
+    let results = wanted.map(|wanted| {
         let made = if total > PARTITIONS_MAX {
             Err(ApiError::new(
                 ErrorCode::POLICY_VIOLATION,

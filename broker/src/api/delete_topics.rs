@@ -67,7 +67,7 @@ fn find(cx: &Cx, wanted: &DeleteTopicState) -> Result<Arc<Topic>, ApiError> {
 }
 
 fn delete(cx: &Cx, topic: &Topic) -> Result<(), ApiError> {
-    if !cx.broker.config().topics.delete_enable {
+    if !cx.config().topics.delete_enable {
         return Err(ApiError::new(
             ErrorCode::TOPIC_DELETION_DISABLED,
             "Topic deletion is disabled.",

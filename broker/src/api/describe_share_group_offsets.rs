@@ -93,10 +93,10 @@ fn topic(
             topic_id: Uuid(*id.as_bytes()),
             partition: index,
         };
-        let summary = cx
-            .broker
-            .share_states
-            .summary(&cx.broker, &key(group, at))?;
+        let summary = cx.broker.share_states.summary(&cx.broker, &key(group, at))?;
+        let Some(summary) = summary else {
+            return Ok(unknown);
+        };
         let lag = match (summary.start_offset, summary.delivery_complete_count) {
             (-1, _) | (_, -1) => -1,
             (start, done) => partition.log.end_offset() - start - i64::from(done),

@@ -17,9 +17,6 @@ use super::metadata::{TOPIC_OPERATIONS, ids, offline};
 use crate::cluster::{NOBODY, Partition, Topic};
 use crate::context::Cx;
 
-/// Partitions in one answer at most, whatever the request asks for.
-const PARTITIONS_MAX: usize = 2000;
-
 pub(super) async fn handle(
     cx: &Cx,
     request: DescribeTopicPartitionsRequest,
@@ -47,7 +44,7 @@ pub(super) async fn handle(
             first_partition = cursor.partition_index.max(0) as usize;
         }
     }
-    let mut left = (request.response_partition_limit.max(0) as usize).min(PARTITIONS_MAX);
+    let mut left = partition_limit(cx, &request);
     let mut response = DescribeTopicPartitionsResponse::default().with_next_cursor(None);
     for name in names {
         let topic = cx.broker.cluster.topic(&name);
@@ -73,6 +70,12 @@ pub(super) async fn handle(
     response
 }
 
+/// Partitions in one answer at most.
+fn partition_limit(cx: &Cx, request: &DescribeTopicPartitionsRequest) -> usize {
+    let most = cx.config().network.max_request_partition_size_limit;
+    request.response_partition_limit.min(most).max(0) as usize
+}
+
 fn cursor(name: &str, partition: usize) -> Cursor {
     Cursor::default()
         .with_topic_name(TopicName(StrBytes::from_string(name.to_owned())))
@@ -87,6 +90,7 @@ fn unknown(name: &str) -> DescribeTopicPartitionsResponseTopic {
     DescribeTopicPartitionsResponseTopic::default()
         .with_error_code(code.0)
         .with_name(Some(TopicName(StrBytes::from_string(name.to_owned()))))
+        .with_topic_authorized_operations(TOPIC_OPERATIONS)
 }
 
 fn describe(

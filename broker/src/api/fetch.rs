@@ -204,13 +204,7 @@ fn read_one(
             failure(want.partition, ErrorCode::UNSUPPORTED_COMPRESSION_TYPE)
         }
         Ok(slice) => success(want.partition, slice, bound),
-        Err(error) => {
-            let error = ApiError::from(error);
-            failure(want.partition, error.code)
-                .with_high_watermark(partition.log.end_offset())
-                .with_last_stable_offset(partition.log.last_stable_offset())
-                .with_log_start_offset(partition.log.start_offset())
-        }
+        Err(error) => failure(want.partition, ApiError::from(error).code),
     }
 }
 

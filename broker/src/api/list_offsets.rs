@@ -106,7 +106,10 @@ fn find(
             Found {
                 offset,
                 timestamp: -1,
-                epoch: epoch_at(offset),
+                // Of an empty log, the epoch that will write its first record.
+                epoch: log
+                    .epoch_for_offset(offset)
+                    .unwrap_or(leadership.leader_epoch),
             }
         }
         LATEST_TIERED | EARLIEST_PENDING => Found::NOTHING,

@@ -28,6 +28,9 @@ pub(super) async fn handle(
                         return Err(ErrorCode::NOT_LEADER_OR_FOLLOWER);
                     }
                     check_epoch(want.current_leader_epoch, leadership.leader_epoch)?;
+                    if want.leader_epoch < 0 {
+                        return Ok((-1, -1));
+                    }
                     if want.leader_epoch == leadership.leader_epoch {
                         return Ok((leadership.leader_epoch, partition.log.end_offset()));
                     }

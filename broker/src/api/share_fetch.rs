@@ -196,8 +196,9 @@ impl Fetch<'_> {
             return;
         }
         let signal = Signal::new();
-        let _registrations = self.register(&signal);
         loop {
+            // Anew in each turn: a share partition may have been loaded anew meanwhile.
+            let _registrations = self.register(&signal);
             signal.rearm();
             if self.pass(outcome, false) {
                 return;
@@ -230,7 +231,7 @@ impl Fetch<'_> {
         if !last && self.request.min_bytes > 1 && !self.enough_bytes() {
             return false;
         }
-        let max_bytes = self.cx.broker.config().network.fetch_max_bytes;
+        let max_bytes = self.cx.config().network.fetch_max_bytes;
         let mut room = Room {
             records: self.request.max_records,
             bytes: self.request.max_bytes.min(max_bytes).max(0) as usize,
@@ -279,7 +280,9 @@ impl Fetch<'_> {
             let Ok(slot) = share_request::slot(self.cx, &self.who.group, listed) else {
                 return true;
             };
-            seen += acquire::readable_bytes(&slot, &self.who.limits, self.committed, want - seen);
+            let readable =
+                acquire::readable_bytes(&slot, &self.who.limits, self.committed, want - seen);
+            seen = readable.saturating_add(seen);
             if seen >= want {
                 return true;
             }

@@ -19,6 +19,7 @@ use crate::error_code::ApiError;
 use crate::features;
 use crate::log_config::{log_config, metadata_log_config};
 use crate::records::{self, MetadataChange};
+use crate::start_error::StartError;
 
 /// A logical broker as the control plane sees it.
 #[derive(Debug, Clone)]
@@ -72,8 +73,12 @@ pub struct Cluster {
 impl Cluster {
     /// Opens the metadata log and replays it; a log that is new gets the features and defaults of a
     /// fresh cluster.
-    pub fn open(store: Arc<Store>, statics: Arc<StaticConfig>, now: i64) -> anyhow::Result<Self> {
-        let levels = features::initial(statics.features()).map_err(anyhow::Error::msg)?;
+    pub fn open(
+        store: Arc<Store>,
+        statics: Arc<StaticConfig>,
+        now: i64,
+    ) -> Result<Self, StartError> {
+        let levels = features::initial(statics.features()).map_err(StartError::Feature)?;
         let existing = store
             .logs()
             .into_iter()
@@ -303,7 +308,8 @@ impl Cluster {
 
     /// A stored configuration changed: topics take over what concerns them.
     fn reconfigure(&self, image: &Image, change: &ConfigChange) {
-        let set = |topic: &Arc<Topic>| topic.set_config(self.resolve(image, &topic.name));
+        let log = image.configs.broker(self.first).log;
+        let set = |topic: &Arc<Topic>| topic.set_config(self.resolve(image, &topic.name), &log);
         match change.resource {
             ResourceType::Topic => {
                 if let Some(topic) = image.topics.get(change.name.as_str()) {
@@ -322,7 +328,8 @@ impl Cluster {
         leadership: Leadership,
         now: i64,
     ) -> Result<(), ApiError> {
-        let config = log_config(&topic.config());
+        let defaults = self.broker_config(self.first);
+        let config = log_config(&topic.config(), &defaults.log);
         let log = match self.store.log(&topic.name, index) {
             Some(log) => {
                 log.set_config(config);
@@ -453,7 +460,7 @@ impl Cluster {
             .ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
         let have = topic.partitions();
         let start = self.next_start.fetch_add(1, Ordering::Relaxed);
-        let replicas = placement::extend(&have, total, assignments, &self.alive(), start)?;
+        let replicas = placement::extend(name, &have, total, assignments, &self.alive(), start)?;
         if validate_only {
             return Ok(());
         }
@@ -484,13 +491,11 @@ impl Cluster {
         self.commit(self.log_guard(), changes, now)
     }
 
-    /// Sets a feature's finalized level; 0 removes it.
-    pub fn set_feature(&self, name: &str, level: i16, now: i64) -> Result<(), ApiError> {
-        let change = MetadataChange::Feature {
-            name: name.to_owned(),
-            level,
-        };
-        self.commit(self.log_guard(), vec![change], now)
+    /// Sets features' finalized levels, all of them or none; 0 removes one.
+    pub fn set_features(&self, levels: Vec<(String, i16)>, now: i64) -> Result<(), ApiError> {
+        let set = |(name, level)| MetadataChange::Feature { name, level };
+        let changes = levels.into_iter().map(set).collect();
+        self.commit(self.log_guard(), changes, now)
     }
 
     /// Hands out a block of producer ids: the first one of `count`.

@@ -10,7 +10,7 @@ use ottla_coordinator::wait::WaitList;
 use ottla_protocol::Uuid;
 use ottla_storage::Log;
 
-use crate::config::{Configs, TopicConfig};
+use crate::config::{Configs, LogDefaults, TopicConfig};
 use crate::log_config::log_config;
 
 /// No leader, or no broker.
@@ -148,9 +148,9 @@ impl Topic {
         Arc::clone(&self.config.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    pub(super) fn set_config(&self, config: TopicConfig) {
+    pub(super) fn set_config(&self, config: TopicConfig, log: &LogDefaults) {
         for partition in self.partitions().iter() {
-            partition.log.set_config(log_config(&config));
+            partition.log.set_config(log_config(&config, log));
         }
         *self.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
     }

@@ -79,7 +79,8 @@ fn check_factor(factor: i16, alive: usize) -> Result<(), ApiError> {
     if factor as usize > alive {
         let message = format!(
             "Unable to replicate the partition {factor} time(s): The target replication factor of {factor} \
-             cannot be reached because only {alive} broker(s) are registered."
+             cannot be reached because only {alive} broker(s) are registered or some brokers have all \
+             their log directories cordoned."
         );
         return Err(ApiError::new(
             ErrorCode::INVALID_REPLICATION_FACTOR,
@@ -164,6 +165,7 @@ fn check_replica_lists(
 
 /// The replicas of the partitions that take a topic from `have` to `total`.
 pub fn extend(
+    name: &str,
     have: &[std::sync::Arc<Partition>],
     total: i32,
     assignments: Option<Vec<Vec<i32>>>,
@@ -177,7 +179,7 @@ pub fn extend(
     }
     if total < count {
         return Err(invalid(format!(
-            "The topic currently has {count} partition(s); {total} would not be an increase."
+            "The topic {name} currently has {count} partition(s); {total} would not be an increase."
         )));
     }
     let added = (total - count) as usize;
