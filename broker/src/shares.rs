@@ -184,20 +184,35 @@ impl Shares {
             return Some(slot);
         }
         self.close(broker, &slot, CloseReason::NotLeader);
+        let mut slots = self.slots();
+        if slots.get(key).is_some_and(|held| Arc::ptr_eq(held, &slot)) {
+            slots.remove(key);
+        }
         None
     }
 
-    /// Drops a slot: whoever waits for it is answered, and the next fetch loads the state anew.
-    pub fn close(&self, broker: &Broker, slot: &Slot, reason: CloseReason) {
-        {
-            let mut slots = self.slots();
-            if slots
-                .get(&slot.key)
-                .is_some_and(|held| std::ptr::eq(&raw const **held, slot))
-            {
-                slots.remove(&slot.key);
-            }
+    /// The slot that acknowledgements at broker `node`, the leader, are for. Where it was closed since
+    /// they hear why, until a fetch has loaded the share partition again.
+    pub fn held(&self, broker: &Broker, node: i32, key: &ShareKey) -> Result<Arc<Slot>, ApiError> {
+        let slot = self.slots().get(key).filter(|s| s.leader == node).cloned();
+        let Some(slot) = slot else {
+            let message = "This server does not host this topic-partition.";
+            return Err(ApiError::new(
+                ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
+                message,
+            ));
+        };
+        if !slot.is_current() {
+            self.close(broker, &slot, CloseReason::NotLeader);
         }
+        match slot.cell.closed() {
+            Some(reason) => Err(reason.into()),
+            None => Ok(slot),
+        }
+    }
+
+    /// Ends a slot: whoever waits for it is answered, and the next fetch loads the state anew.
+    pub fn close(&self, broker: &Broker, slot: &Slot, reason: CloseReason) {
         slot.cell.close(reason);
         let owner = slot
             .owner
@@ -221,23 +236,29 @@ impl Shares {
         }
     }
 
+    /// As [`Shares::close_where`], where nobody shall load them again.
+    fn drop_where(&self, broker: &Broker, reason: CloseReason, which: impl Fn(&Slot) -> bool) {
+        self.close_where(broker, reason, &which);
+        self.slots().retain(|_, slot| !which(slot));
+    }
+
     /// The state of these share partitions was changed from outside: they are loaded anew.
     pub fn invalidate(&self, broker: &Broker, group: &str, partitions: &[TopicPartition]) {
-        self.close_where(broker, CloseReason::GroupDeleted, |slot| {
+        self.close_where(broker, CloseReason::Fenced, |slot| {
             &*slot.key.group_id == group && partitions.contains(&slot.key.partition)
         });
     }
 
     /// A group is gone.
     pub fn group_deleted(&self, broker: &Broker, group: &str) {
-        self.close_where(broker, CloseReason::GroupDeleted, |slot| {
+        self.drop_where(broker, CloseReason::GroupDeleted, |slot| {
             &*slot.key.group_id == group
         });
     }
 
     /// A topic is gone.
     pub fn topic_deleted(&self, broker: &Broker, id: ottla_coordinator::types::Uuid) {
-        self.close_where(broker, CloseReason::TopicDeleted, |s| {
+        self.drop_where(broker, CloseReason::TopicDeleted, |s| {
             s.key.partition.topic_id == id
         });
     }
@@ -293,7 +314,8 @@ impl Shares {
     /// Every in-flight record of a group, for people who look.
     pub fn inspect(&self, broker: &Broker, group: &str) -> Vec<Value> {
         let mut slots: BTreeMap<(String, i32), Arc<Slot>> = BTreeMap::new();
-        for slot in self.slots().values().filter(|s| &*s.key.group_id == group) {
+        let of_group = |s: &&Arc<Slot>| &*s.key.group_id == group && s.is_current();
+        for slot in self.slots().values().filter(of_group) {
             slots.insert(
                 (slot.partition.topic.to_string(), slot.partition.index),
                 Arc::clone(slot),
