@@ -138,16 +138,22 @@ fn share_state() -> Vec<Record> {
         .collect()
 }
 
-fn consumer_offsets() -> Vec<Record> {
-    use ConsumerOffsetsRecord as R;
-
-    let group = || GroupKey {
+fn group() -> GroupKey {
+    GroupKey {
         group_id: "workers".into(),
-    };
-    let member = || MemberKey {
+    }
+}
+
+fn member() -> MemberKey {
+    MemberKey {
         group_id: "workers".into(),
         member_id: "m1".into(),
-    };
+    }
+}
+
+fn share_group() -> Vec<ConsumerOffsetsRecord> {
+    use ConsumerOffsetsRecord as R;
+
     let partitions = || {
         vec![TopicPartitions {
             topic_id: TOPIC,
@@ -191,24 +197,32 @@ fn consumer_offsets() -> Vec<Record> {
         metadata_hash: 77,
         ..Default::default()
     };
-    let offset_key = OffsetKey {
-        group: "g".into(),
-        topic: "orders".into(),
-        partition: 1,
-    };
-    let records = [
+    vec![
         R::ShareGroupMemberMetadata(member(), Some(share_member)),
         R::ShareGroupMetadata(group(), Some(hash)),
         R::ShareGroupTargetAssignmentMember(member(), Some(target)),
         R::ShareGroupTargetAssignmentMetadata(group(), Some(epoch)),
         R::ShareGroupCurrentMemberAssignment(member(), Some(current)),
         R::ShareGroupStatePartitionMetadata(group(), Some(initialized)),
+    ]
+}
+
+fn consumer_offsets() -> Vec<Record> {
+    use ConsumerOffsetsRecord as R;
+
+    let offset_key = OffsetKey {
+        group: "g".into(),
+        topic: "orders".into(),
+        partition: 1,
+    };
+    let mut records = share_group();
+    records.extend([
         R::OffsetCommit(offset_key.clone(), Some(offset_commit())),
         R::OffsetCommit(offset_key, None),
         R::GroupMetadata(group(), Some(classic_group())),
         R::ConsumerGroupMemberMetadata(member(), Some(consumer_member())),
         R::ShareGroupMemberMetadata(member(), None),
-    ];
+    ]);
     records
         .iter()
         .map(|record| keyed(record.encode()))

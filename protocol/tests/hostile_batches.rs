@@ -66,16 +66,22 @@ fn checking_a_batch_takes_flat_memory() {
     assert!(result.is_err());
     assert!(taken <= plain.len() + TEXT, "{taken} bytes");
 
-    // A window for a compressed one, be it a bomb: 16 MiB come out of each, and past the limit
-    // it is refused.
+    bombs(&checks);
+    refused_records(&checks);
+    declared_lengths();
+}
+
+/// A window for a compressed batch, be it a bomb: 16 MiB come out of each, and past the limit it is
+/// refused.
+fn bombs(checks: &ProduceChecks) {
     for codec in Compression::ALL.into_iter().skip(1) {
         let bomb = batch(16, &vec![0; 1 << 20], codec);
-        let (taken, result) = peak(|| validate_produce(&bomb, &checks));
+        let (taken, result) = peak(|| validate_produce(&bomb, checks));
         assert!(result.is_ok(), "{codec}");
         assert!(taken <= DECODER, "{codec}: {taken} bytes");
         let limited = ProduceChecks {
             decompressed_limit: 1 << 20,
-            ..checks
+            ..*checks
         };
         let (taken, result) = peak(|| validate_produce(&bomb, &limited));
         assert!(result.is_err(), "{codec}");
@@ -83,15 +89,17 @@ fn checking_a_batch_takes_flat_memory() {
         let (taken, result) = peak(|| records_up_to(&bomb, 1 << 20).map(|_| ()));
         assert!(result.is_err(), "{codec}");
         assert!(taken <= DECODER + (3 << 20), "{codec}: {taken} bytes");
-        let (taken, result) = peak(|| validate_produce(&with_count(&bomb, i32::MAX), &checks));
+        let (taken, result) = peak(|| validate_produce(&with_count(&bomb, i32::MAX), checks));
         assert!(result.is_err(), "{codec}");
         assert!(
             taken <= DECODER + bomb.len() + TEXT,
             "{codec}: {taken} bytes"
         );
     }
+}
 
-    // Every record refused: the list of faults is bounded.
+/// Every record refused: the list of faults is bounded.
+fn refused_records(checks: &ProduceChecks) {
     let mut builder = BatchBuilder::default();
     for _ in 0..200_000 {
         builder.push(0, None, None);
@@ -99,13 +107,15 @@ fn checking_a_batch_takes_flat_memory() {
     let keyless = builder.build().unwrap();
     let compacted = ProduceChecks {
         compacted: true,
-        ..checks
+        ..*checks
     };
     let (taken, result) = peak(|| validate_produce(&keyless, &compacted));
     assert!(result.is_err());
     assert!(taken <= 256 << 10, "{taken} bytes");
+}
 
-    // Lengths that a codec or a schema declares reserve nothing.
+/// Lengths that a codec or a schema declares reserve nothing.
+fn declared_lengths() {
     let lies: [(Compression, &[u8]); 2] = [
         (
             Compression::Snappy,

@@ -92,24 +92,25 @@ pub(super) fn encode(record: &GroupRecord) -> Wire {
             Wire::ShareGroupCurrentMemberAssignment(member_key(group_id, member_id), value)
         }
         GroupRecord::ShareStatePartitions { group_id, value } => {
-            let value = value
-                .as_ref()
-                .map(|v| ShareGroupStatePartitionMetadataValue {
-                    initializing_topics: from_named(&v.initializing_topics),
-                    initialized_topics: from_named(&v.initialized_topics),
-                    deleting_topics: v
-                        .deleting_topics
-                        .iter()
-                        .map(|(id, name)| NamedTopic {
-                            topic_id: Uuid::from_bytes(id.0),
-                            topic_name: name.clone(),
-                            ..Default::default()
-                        })
-                        .collect(),
-                    ..Default::default()
-                });
-            Wire::ShareGroupStatePartitionMetadata(group_key(group_id), value)
+            Wire::ShareGroupStatePartitionMetadata(
+                group_key(group_id),
+                value.as_ref().map(state_partitions),
+            )
         }
+    }
+}
+
+fn state_partitions(value: &ShareStatePartitionsValue) -> ShareGroupStatePartitionMetadataValue {
+    let deleting = value.deleting_topics.iter().map(|(id, name)| NamedTopic {
+        topic_id: Uuid::from_bytes(id.0),
+        topic_name: name.clone(),
+        ..Default::default()
+    });
+    ShareGroupStatePartitionMetadataValue {
+        initializing_topics: from_named(&value.initializing_topics),
+        initialized_topics: from_named(&value.initialized_topics),
+        deleting_topics: deleting.collect(),
+        ..Default::default()
     }
 }
 
