@@ -8,6 +8,7 @@ use ottla::builder;
 use ottla::clock::Clock;
 use ottla::config::{Origin, StaticConfig};
 use ottla::process::Process;
+use ottla::seed::Seeds;
 use ottla_storage::Faults;
 
 use crate::{Client, HttpAnswer, START_MS, http};
@@ -79,7 +80,7 @@ impl Settings {
     /// Starts it; fails as the binary would.
     pub async fn try_start(self) -> anyhow::Result<Embedded> {
         let statics = Arc::new(StaticConfig::new(self.lines)?);
-        let mut options = builder::store_options(&statics)?;
+        let mut options = builder::store_options(&statics);
         if self.data_dir.is_some() {
             options.data_dir = self.data_dir;
         }
@@ -89,7 +90,7 @@ impl Settings {
         } else {
             Clock::frozen(self.now.unwrap_or(START_MS))
         };
-        let process = builder::start(statics, options, clock).await?;
+        let process = builder::start(statics, options, clock, &Seeds::default()).await?;
         Ok(Embedded { process })
     }
 
