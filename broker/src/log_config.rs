@@ -20,7 +20,6 @@ pub(crate) fn log_config(topic: &TopicConfig, log: &LogDefaults) -> LogConfig {
         retention_ms: topic.retention_ms,
         retention_bytes: topic.retention_bytes,
         cleanup_delete: topic.cleanup_policy.delete,
-        ..LogConfig::default()
     }
 }
 

@@ -36,7 +36,7 @@ async fn value(client: &mut Client, kind: i8, name: &str, key: &str) -> (Option<
     let config = described.configs.iter().find(|c| &*c.name == key);
     let config = config.unwrap_or_else(|| panic!("{key} is not described"));
     (
-        config.value.as_ref().map(|v| v.to_string()),
+        config.value.as_ref().map(ToString::to_string),
         config.config_source,
     )
 }
