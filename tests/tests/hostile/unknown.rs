@@ -152,7 +152,7 @@ async fn unknown_topics_partitions_epochs_and_timestamps_in_list_offsets() {
 }
 
 #[tokio::test]
-async fn unknown_topics_and_partitions_in_the_other_requests_about_topics() {
+async fn unknown_topics_in_metadata_and_deletions() {
     let (_broker, mut client, _) = broker_with_a_topic().await;
     let unknown = ErrorCode::UNKNOWN_TOPIC_OR_PARTITION;
     assert_eq!(
@@ -184,7 +184,12 @@ async fn unknown_topics_and_partitions_in_the_other_requests_about_topics() {
         ErrorCode(response.topics[0].error_code),
         ErrorCode::UNKNOWN_TOPIC_ID
     );
+}
 
+#[tokio::test]
+async fn unknown_partitions_in_deletions_of_records_and_questions_for_epochs() {
+    let (_broker, mut client, _) = broker_with_a_topic().await;
+    let unknown = ErrorCode::UNKNOWN_TOPIC_OR_PARTITION;
     for (topic, partition) in [("no", 0), ("t", 5)] {
         let partition = DeleteRecordsPartition::default()
             .with_partition_index(partition)
@@ -215,6 +220,12 @@ async fn unknown_topics_and_partitions_in_the_other_requests_about_topics() {
             unknown
         );
     }
+}
+
+#[tokio::test]
+async fn unknown_topics_in_descriptions_and_growth() {
+    let (_broker, mut client, _) = broker_with_a_topic().await;
+    let unknown = ErrorCode::UNKNOWN_TOPIC_OR_PARTITION;
     let wanted =
         ottla_protocol::messages::describe_topic_partitions_request::TopicRequest::default()
             .with_name(name("no"));
@@ -236,8 +247,8 @@ async fn unknown_topics_and_partitions_in_the_other_requests_about_topics() {
 }
 
 #[tokio::test]
-async fn unknown_groups_and_members_in_share_groups() {
-    let (_broker, mut client, id) = broker_with_a_topic().await;
+async fn unknown_groups_in_descriptions_and_deletions() {
+    let (_broker, mut client, _) = broker_with_a_topic().await;
     let request = ShareGroupDescribeRequest::default()
         .with_group_ids(vec![GroupId(StrBytes::from_static_str("no"))]);
     let response = client.call(1, &request).await;
@@ -259,15 +270,20 @@ async fn unknown_groups_and_members_in_share_groups() {
         ErrorCode(response.results[0].error_code),
         ErrorCode::GROUP_ID_NOT_FOUND
     );
+}
 
-    let heartbeat = |group: &'static str, member: &'static str, epoch: i32| {
-        ShareGroupHeartbeatRequest::default()
-            .with_group_id(GroupId(StrBytes::from_static_str(group)))
-            .with_member_id(StrBytes::from_static_str(member))
-            .with_member_epoch(epoch)
-            .with_rack_id(None)
-            .with_subscribed_topic_names((epoch == 0).then(|| vec![name("t")]))
-    };
+fn heartbeat(group: &'static str, member: &'static str, epoch: i32) -> ShareGroupHeartbeatRequest {
+    ShareGroupHeartbeatRequest::default()
+        .with_group_id(GroupId(StrBytes::from_static_str(group)))
+        .with_member_id(StrBytes::from_static_str(member))
+        .with_member_epoch(epoch)
+        .with_rack_id(None)
+        .with_subscribed_topic_names((epoch == 0).then(|| vec![name("t")]))
+}
+
+#[tokio::test]
+async fn unknown_groups_members_and_epochs_in_heartbeats() {
+    let (_broker, mut client, _) = broker_with_a_topic().await;
     let response = client.call(1, &heartbeat("no", "m", 5)).await;
     assert_eq!(
         ErrorCode(response.error_code),
@@ -292,9 +308,11 @@ async fn unknown_groups_and_members_in_share_groups() {
     );
     let response = client.call(1, &heartbeat("g", "m", -7)).await;
     assert_eq!(ErrorCode(response.error_code), ErrorCode::INVALID_REQUEST);
+}
 
-    // Share sessions: one that was never opened, and a partition that is not there.
-    let session = |epoch: i32, topic: Uuid, partition: i32| ShareFetchRequest {
+/// A share fetch of one partition by member `m` of group `g`.
+fn session(epoch: i32, topic: Uuid, partition: i32) -> ShareFetchRequest {
+    ShareFetchRequest {
         group_id: Some(GroupId(StrBytes::from_static_str("g"))),
         member_id: Some(StrBytes::from_static_str("m")),
         share_session_epoch: epoch,
@@ -312,7 +330,14 @@ async fn unknown_groups_and_members_in_share_groups() {
             ..Default::default()
         }],
         ..Default::default()
-    };
+    }
+}
+
+#[tokio::test]
+async fn unknown_share_sessions_epochs_and_topics() {
+    let (_broker, mut client, id) = broker_with_a_topic().await;
+    let joined = client.call(1, &heartbeat("g", "m", 0)).await;
+    assert_eq!(ErrorCode(joined.error_code), ErrorCode::NONE);
     let response = client.call(2, &session(4, id, 0)).await;
     assert_eq!(
         ErrorCode(response.error_code),

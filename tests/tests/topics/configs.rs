@@ -92,102 +92,113 @@ async fn absent_resources_each_have_their_own_answer() {
     );
 }
 
+/// Type and name of a resource, a key and a value, and how they are refused.
+type Refusal = (
+    i8,
+    &'static str,
+    &'static str,
+    &'static str,
+    ErrorCode,
+    &'static str,
+);
+
+const REFUSALS: &[Refusal] = &[
+    (
+        TOPIC,
+        "cfgt",
+        "bogus",
+        "1",
+        ErrorCode::INVALID_CONFIG,
+        "Unknown topic config name: bogus",
+    ),
+    (
+        TOPIC,
+        "cfgt",
+        "retention.ms",
+        "x",
+        ErrorCode::INVALID_CONFIG,
+        "Invalid value x for configuration retention.ms: Not a number of type LONG",
+    ),
+    (
+        TOPIC,
+        "cfgt",
+        "segment.bytes",
+        "10",
+        ErrorCode::INVALID_CONFIG,
+        "Invalid value 10 for configuration segment.bytes: Value must be at least 1048576",
+    ),
+    (
+        TOPIC,
+        "cfgt",
+        "cleanup.policy",
+        "foo",
+        ErrorCode::INVALID_CONFIG,
+        "Invalid value foo for configuration cleanup.policy: String must be one of: compact, delete",
+    ),
+    (
+        TOPIC,
+        "nosuch",
+        "retention.ms",
+        "1",
+        ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
+        "The topic 'nosuch' does not exist.",
+    ),
+    (
+        TOPIC,
+        "",
+        "retention.ms",
+        "1",
+        ErrorCode::INVALID_REQUEST,
+        "Default topic resources are not allowed.",
+    ),
+    (
+        GROUP,
+        "cg",
+        "bogus",
+        "1",
+        ErrorCode::INVALID_CONFIG,
+        "Unknown group config name: bogus",
+    ),
+    (
+        GROUP,
+        "cg",
+        "share.delivery.count.limit",
+        "11",
+        ErrorCode::INVALID_CONFIG,
+        "share.delivery.count.limit must be in the range 2 to 10 inclusive.",
+    ),
+    (
+        GROUP,
+        "",
+        "share.delivery.count.limit",
+        "3",
+        ErrorCode::INVALID_REQUEST,
+        "Default group resources are not allowed.",
+    ),
+    (
+        BROKER,
+        "99",
+        "log.retention.ms",
+        "1000",
+        ErrorCode::INVALID_REQUEST,
+        "Unexpected broker id, expected 0, but received 99",
+    ),
+    (
+        BROKER,
+        "",
+        "group.share.max.size",
+        "5",
+        ErrorCode::INVALID_REQUEST,
+        "Cannot update these configs dynamically: [group.share.max.size]",
+    ),
+];
+
 #[tokio::test]
 async fn what_cannot_be_set_is_refused_in_kafkas_words() {
     let broker = Embedded::start().await;
     let mut client = broker.client().await;
     client.create_topic("cfgt", 1).await;
-    let cases = [
-        (
-            TOPIC,
-            "cfgt",
-            "bogus",
-            "1",
-            ErrorCode::INVALID_CONFIG,
-            "Unknown topic config name: bogus",
-        ),
-        (
-            TOPIC,
-            "cfgt",
-            "retention.ms",
-            "x",
-            ErrorCode::INVALID_CONFIG,
-            "Invalid value x for configuration retention.ms: Not a number of type LONG",
-        ),
-        (
-            TOPIC,
-            "cfgt",
-            "segment.bytes",
-            "10",
-            ErrorCode::INVALID_CONFIG,
-            "Invalid value 10 for configuration segment.bytes: Value must be at least 1048576",
-        ),
-        (
-            TOPIC,
-            "cfgt",
-            "cleanup.policy",
-            "foo",
-            ErrorCode::INVALID_CONFIG,
-            "Invalid value foo for configuration cleanup.policy: String must be one of: compact, delete",
-        ),
-        (
-            TOPIC,
-            "nosuch",
-            "retention.ms",
-            "1",
-            ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
-            "The topic 'nosuch' does not exist.",
-        ),
-        (
-            TOPIC,
-            "",
-            "retention.ms",
-            "1",
-            ErrorCode::INVALID_REQUEST,
-            "Default topic resources are not allowed.",
-        ),
-        (
-            GROUP,
-            "cg",
-            "bogus",
-            "1",
-            ErrorCode::INVALID_CONFIG,
-            "Unknown group config name: bogus",
-        ),
-        (
-            GROUP,
-            "cg",
-            "share.delivery.count.limit",
-            "11",
-            ErrorCode::INVALID_CONFIG,
-            "share.delivery.count.limit must be in the range 2 to 10 inclusive.",
-        ),
-        (
-            GROUP,
-            "",
-            "share.delivery.count.limit",
-            "3",
-            ErrorCode::INVALID_REQUEST,
-            "Default group resources are not allowed.",
-        ),
-        (
-            BROKER,
-            "99",
-            "log.retention.ms",
-            "1000",
-            ErrorCode::INVALID_REQUEST,
-            "Unexpected broker id, expected 0, but received 99",
-        ),
-        (
-            BROKER,
-            "",
-            "group.share.max.size",
-            "5",
-            ErrorCode::INVALID_REQUEST,
-            "Cannot update these configs dynamically: [group.share.max.size]",
-        ),
-    ];
-    for (kind, name, key, setting, code, message) in cases {
+    for &(kind, name, key, setting, code, message) in REFUSALS {
         let answer = client.alter_configs(kind, name, &[(key, setting)]).await;
         let got = (
             ErrorCode(answer.error_code),
