@@ -86,11 +86,12 @@ impl GroupCommit {
     pub fn wait(&self, target: i64) -> Result<(), SyncFailed> {
         let mut state = self.lock();
         loop {
-            if state.failed {
-                return Err(SyncFailed);
-            }
+            // First this: a sync that failed later says nothing of what an earlier one covered.
             if state.synced >= target {
                 return Ok(());
+            }
+            if state.failed {
+                return Err(SyncFailed);
             }
             state = self
                 .done

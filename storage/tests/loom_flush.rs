@@ -1,26 +1,28 @@
 //! Loom model of `flush.rs`, the shipped kernel: two appenders that wait for the disk, one flusher.
 //! The page cache and the disk are atomics accessed `Relaxed`; the flusher's queue, a crossbeam
-//! channel in production and invisible to loom, is a mutex and a condition variable here.
+//! channel in production and invisible to loom, is loom's channel here.
 //!
 //! Sabotages that this model catches (each tried, each fails):
 //! - `queued = false` after the sync instead of before it: a request is swallowed, its waiter never
 //!   wakes (deadlock);
 //! - loading `written` after the sync: a waiter is told of bytes that the sync did not cover;
 //! - leaving out `notify_all`: deadlock;
-//! - not setting `failed` on an error: the waiters never wake (deadlock).
+//! - not setting `failed` on an error: the waiters never wake (deadlock);
+//! - looking at `failed` before `synced` in `wait`: who was synced is told of a later failure.
 #![cfg(ottla_loom)]
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use loom::sync::atomic::AtomicI64;
-use loom::sync::{Arc, Condvar, Mutex};
+use loom::sync::mpsc::{Receiver, Sender, channel};
+use loom::sync::{Arc, Mutex};
 use loom::thread;
 use ottla_storage::flush::{GroupCommit, SyncFailed};
 
-#[derive(Default)]
-struct Queue {
-    submitted: usize,
-    finished: usize,
+enum Message {
+    Sync,
+    /// An appender is through.
+    Done,
 }
 
 struct Log {
@@ -29,8 +31,6 @@ struct Log {
     end: Mutex<i64>,
     cache: AtomicI64,
     disk: AtomicI64,
-    queue: Mutex<Queue>,
-    wake: Condvar,
 }
 
 impl Log {
@@ -40,8 +40,6 @@ impl Log {
             end: Mutex::new(0),
             cache: AtomicI64::new(0),
             disk: AtomicI64::new(0),
-            queue: Mutex::new(Queue::default()),
-            wake: Condvar::new(),
         }
     }
 
@@ -53,37 +51,27 @@ impl Log {
         *end
     }
 
-    fn append_and_wait(&self) -> Result<(), SyncFailed> {
+    fn append_and_wait(&self, queue: Sender<Message>) -> Result<(), SyncFailed> {
         let end = self.append();
         if self.commit.request() {
-            self.queue.lock().unwrap().submitted += 1;
-            self.wake.notify_all();
+            queue.send(Message::Sync).unwrap();
         }
         let result = self.commit.wait(end);
         if result.is_ok() {
-            assert!(
-                self.disk.load(Relaxed) >= end,
-                "told of bytes that are not on the disk"
-            );
+            let disk = self.disk.load(Relaxed);
+            assert!(disk >= end, "told of bytes that are not on the disk");
         }
-        self.queue.lock().unwrap().finished += 1;
-        self.wake.notify_all();
+        queue.send(Message::Done).unwrap();
         result
     }
 
-    /// Serves requests until both appenders are done; the sync number `fails` fails.
-    fn run_flusher(&self, fails: usize) {
-        let mut syncs = 0;
-        loop {
-            {
-                let mut queue = self.queue.lock().unwrap();
-                while queue.submitted == 0 {
-                    if queue.finished == 2 {
-                        return;
-                    }
-                    queue = self.wake.wait(queue).unwrap();
-                }
-                queue.submitted -= 1;
+    /// Serves requests until the appenders are done; the sync number `fails` fails.
+    fn run_flusher(&self, requests: Receiver<Message>, fails: usize) {
+        let (mut syncs, mut done) = (0, 0);
+        while done < 2 {
+            if matches!(requests.recv().unwrap(), Message::Done) {
+                done += 1;
+                continue;
             }
             syncs += 1;
             let _ = self.commit.run(|| {
@@ -108,13 +96,15 @@ fn explore(name: &str, fails: usize) {
     builder.check(move || {
         EXECUTIONS.fetch_add(1, Relaxed);
         let log = Arc::new(Log::new());
+        let (queue, requests) = channel();
         let appenders: Vec<_> = (0..2)
             .map(|_| {
-                let log = Arc::clone(&log);
-                thread::spawn(move || log.append_and_wait())
+                let (log, queue) = (Arc::clone(&log), queue.clone());
+                thread::spawn(move || log.append_and_wait(queue))
             })
             .collect();
-        log.run_flusher(fails);
+        drop(queue);
+        log.run_flusher(requests, fails);
         let results: Vec<_> = appenders.into_iter().map(|a| a.join().unwrap()).collect();
         let failed = results.iter().filter(|result| result.is_err()).count();
         match fails {
@@ -122,7 +112,8 @@ fn explore(name: &str, fails: usize) {
             1 => assert_eq!((failed, log.commit.synced()), (2, 0)),
             _ => assert!(failed < 2),
         }
-        assert_eq!(log.commit.failed(), failed > 0);
+        // A second sync may fail after the first covered everyone.
+        assert!(log.commit.failed() || failed == 0);
     });
     println!(
         "loom {name}: {} executions, preemption bound {bound:?}",
