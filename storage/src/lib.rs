@@ -2,6 +2,19 @@
 //! or in memory.
 //!
 //! Blocking, without a runtime and without a clock: `now` is an argument. See [`Store`] and [`Log`].
+//!
+//! What always holds:
+//! - bytes below a segment's published size never change and are never cut off while anyone can
+//!   reach the segment; slices handed out keep their mapping alive (`mapping.rs`, `publish.rs`);
+//! - a reader sees an end offset only after the bytes below it, and never waits for a writer's file
+//!   work;
+//! - an append that fails leaves the log as it was; only a failed sync ends a log;
+//! - a new segment's file exists only once all files of the one before are complete, so that
+//!   after a killed process only the last segment is walked (`recovery.rs`);
+//! - listeners run with no lock held.
+//!
+//! Compaction will be another way to change the list of sealed segments: under the log's lock,
+//! through `Published::replace`, as `trim.rs` does it.
 
 mod append;
 mod checkpoint;

@@ -1,6 +1,7 @@
 //! One partition's log: its state and its plain questions. Appending is in `append.rs`, reading in
 //! `read.rs`, times in `times.rs`, removal from the front in `trim.rs`.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -355,7 +356,10 @@ impl SyncState {
         if self.dir_changed.swap(false, Ordering::AcqRel)
             && let Some(dir) = self.dir.path()
         {
-            return if_there(std::fs::File::open(dir).and_then(|dir| dir.sync_all()));
+            let sync = |dir: &Path| std::fs::File::open(dir).and_then(|dir| dir.sync_all());
+            // The names of the files, and the name of a directory that may be new itself.
+            if_there(sync(&dir))?;
+            return dir.parent().map_or(Ok(()), sync);
         }
         Ok(())
     }
