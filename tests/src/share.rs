@@ -82,6 +82,10 @@ impl Ask {
 
     /// Names one more partition, which the session fetches from now on.
     #[must_use]
+    #[allow(
+        clippy::should_implement_trait,
+        reason = "a step of building a request, not arithmetic"
+    )]
     pub fn add(mut self, at: At) -> Self {
         self.partition(at);
         self

@@ -50,8 +50,7 @@ async fn session(broker: &Embedded, node: i32, id: &str) -> Member {
 fn leader_hint(fetched: &ShareFetched, at: At) -> (i32, usize) {
     let leader = fetched
         .partition(at)
-        .map(|p| p.current_leader.leader_id)
-        .unwrap_or(-1);
+        .map_or(-1, |p| p.current_leader.leader_id);
     (leader, fetched.0.node_endpoints.len())
 }
 
@@ -317,7 +316,7 @@ async fn accepted_records_stay_accepted_however_often_leaders_move() {
             .describe_topic(Queue::TOPIC, false)
             .await;
         let partition = topic.partitions.iter().find(|p| p.partition_index == 0);
-        leader = partition.map(|p| *p.leader_id).unwrap_or(-1);
+        leader = partition.map_or(-1, |p| *p.leader_id);
     }
     let mut reader = session(&broker, leader, "a").await;
     assert_eq!(reader.fetch(&Ask::of(at)).await.acquired(at), "");
