@@ -130,6 +130,8 @@ pub(crate) struct Outcome {
     pub(crate) total: usize,
     missing: Vec<String>,
     excluded: BTreeMap<String, String>,
+    /// Tests that were run a second time, alone.
+    again: Vec<String>,
 }
 
 impl Outcome {
@@ -149,6 +151,7 @@ impl Outcome {
             process::today()?,
         );
         list(&mut text, "Not passed", &self.missing);
+        list(&mut text, "Tried twice, the second time alone", &self.again);
         let excluded: Vec<String> = self
             .excluded
             .iter()
@@ -216,6 +219,7 @@ impl Plan {
             total: 0,
             missing: Vec::new(),
             excluded: self.excluded,
+            again: Vec::new(),
         };
         for (key, (status, _)) in &self.baseline {
             let (test, name) = key;
@@ -242,34 +246,43 @@ fn read(path: &Path) -> Result<String> {
     std::fs::read_to_string(path).with_context(|| path.display().to_string())
 }
 
+/// Tests that may be tried a second time, alone: their limits are seconds of real time, and the machine
+/// may be busy. More than these are a fault of the broker's.
+const SECOND_TRIES: usize = 4;
+
 pub(crate) fn run_suite(suite: &str, options: &Options) -> Result<Outcome> {
     let plan = Plan::read(suite, &options.filter)?;
     let out = dirs::target().join("conformance").join("out").join(suite);
-    std::fs::create_dir_all(&out)?;
-    let file = out.join("suite.txt");
-    let names: Vec<&str> = plan.chosen.iter().map(String::as_str).collect();
-    std::fs::write(&file, names.join("\n") + "\n")?;
-
-    let mut command = harness();
-    command
-        .arg("--broker")
-        .arg(&options.broker)
-        .arg("--suite")
-        .arg(&file)
-        .arg("--out")
-        .arg(&out);
-    command.arg("--jobs").arg(options.jobs.to_string());
-    if options.keep {
-        command.arg("--keep");
+    let mut results = run_once(&plan.chosen, &out, options, options.jobs)?;
+    let failed: BTreeSet<String> = plan
+        .baseline
+        .iter()
+        .filter(|((test, _), (status, _))| status == "passed" && plan.chosen.contains(test))
+        .filter(|(key, _)| {
+            results
+                .get(*key)
+                .is_none_or(|(status, _)| status != "passed")
+        })
+        .map(|((test, _), _)| test.clone())
+        .collect();
+    let mut again = Vec::new();
+    if !failed.is_empty() && failed.len() <= SECOND_TRIES {
+        again = failed
+            .iter()
+            .map(|test| format!("`{}`", short(test)))
+            .collect();
+        println!("a second try, alone: {}", again.join(", "));
+        let out = out.join("second-try");
+        results.extend(run_once(&failed, &out, options, 1)?);
     }
-    process::watch(&mut command)?.check()?;
-
-    let outcome = plan.judge(&read_results(&read(&out.join("results.tsv"))?));
+    let mut outcome = plan.judge(&results);
+    outcome.again = again;
     println!(
-        "conformance {suite}: {} of {} (left out: {})",
+        "conformance {suite}: {} of {} (left out: {}, tried twice: {})",
         outcome.passed,
         outcome.total,
-        outcome.excluded.len()
+        outcome.excluded.len(),
+        outcome.again.len()
     );
     for line in &outcome.missing {
         println!("  {line}");
@@ -278,6 +291,32 @@ pub(crate) fn run_suite(suite: &str, options: &Options) -> Result<Outcome> {
         println!("  stack traces: {}", out.join("logs").display());
     }
     Ok(outcome)
+}
+
+fn run_once(
+    tests: &BTreeSet<String>,
+    out: &Path,
+    options: &Options,
+    jobs: u64,
+) -> Result<BTreeMap<Key, (String, String)>> {
+    std::fs::create_dir_all(out)?;
+    let file = out.join("suite.txt");
+    let names: Vec<&str> = tests.iter().map(String::as_str).collect();
+    std::fs::write(&file, names.join("\n") + "\n")?;
+    let mut command = harness();
+    command
+        .arg("--broker")
+        .arg(&options.broker)
+        .arg("--suite")
+        .arg(&file)
+        .arg("--out")
+        .arg(out);
+    command.arg("--jobs").arg(jobs.to_string());
+    if options.keep {
+        command.arg("--keep");
+    }
+    process::watch(&mut command)?.check()?;
+    Ok(read_results(&read(&out.join("results.tsv"))?))
 }
 
 #[cfg(test)]
