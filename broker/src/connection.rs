@@ -75,7 +75,7 @@ pub async fn serve(broker: Arc<Broker>, node: Arc<Node>, conn: Arc<Connection>, 
         broker.metrics.connections_refused.inc();
         tracing::warn!(peer = %conn.peer, listener = %conn.listener.name, "connection closed: {reason}");
     }
-    node.connection_closed(&broker, conn.id);
+    node.connection_closed(&broker, &conn);
     if conn.is_stopping() {
         session.hang_up().await;
     }

@@ -136,9 +136,14 @@ impl Node {
     }
 
     /// A connection ended: the share sessions that it opened end too, and their records are released.
-    pub fn connection_closed(&self, broker: &Broker, id: u64) {
-        self.connections().remove(&id);
-        let closed = self.sessions().close_connection(id);
+    /// A broker that stops releases nothing: its share partitions are left as they were persisted, as
+    /// after a kill.
+    pub fn connection_closed(&self, broker: &Broker, conn: &Connection) {
+        self.connections().remove(&conn.id);
+        let closed = self.sessions().close_connection(conn.id);
+        if conn.is_stopping() {
+            return;
+        }
         for session in closed {
             broker.shares.release_session(broker, self.id, &session);
         }

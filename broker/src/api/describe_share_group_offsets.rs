@@ -93,7 +93,10 @@ fn topic(
             topic_id: Uuid(*id.as_bytes()),
             partition: index,
         };
-        let summary = cx.broker.share_states.summary(&cx.broker, &key(group, at))?;
+        let summary = cx
+            .broker
+            .share_states
+            .summary(&cx.broker, &key(group, at))?;
         let Some(summary) = summary else {
             return Ok(unknown);
         };
