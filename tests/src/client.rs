@@ -146,16 +146,8 @@ impl Client {
     /// The next frame, or `None` once the broker has closed the connection.
     pub async fn receive_or_closed(&mut self) -> Option<Bytes> {
         loop {
-            if let Some(prefix) = self.input.first_chunk::<4>() {
-                let length = match frame::frame_length(*prefix, FRAME_MAX) {
-                    Ok(length) => length,
-                    Err(error) => panic!("{error}\n{self:?}"),
-                };
-                if self.input.len() >= 4 + length {
-                    self.input.advance(4);
-                    self.last_received = self.input.split_to(length).freeze();
-                    return Some(self.last_received.clone());
-                }
+            if let Some(frame) = self.take_frame() {
+                return Some(frame);
             }
             let read = ottla::clock::wire_timeout(
                 crate::PATIENCE_MS,
@@ -172,6 +164,46 @@ impl Client {
                 Some(Err(error)) => panic!("receiving: {error}\n{self:?}"),
                 None => panic!("no answer for {} ms\n{self:?}", crate::PATIENCE_MS),
             }
+        }
+    }
+
+    /// Splits the next complete frame off the input.
+    fn take_frame(&mut self) -> Option<Bytes> {
+        let prefix = self.input.first_chunk::<4>()?;
+        let length = match frame::frame_length(*prefix, FRAME_MAX) {
+            Ok(length) => length,
+            Err(error) => panic!("{error}\n{self:?}"),
+        };
+        if self.input.len() < 4 + length {
+            return None;
+        }
+        self.input.advance(4);
+        self.last_received = self.input.split_to(length).freeze();
+        Some(self.last_received.clone())
+    }
+
+    /// Sends a request to a broker that may be killed meanwhile; `None` when no whole answer came.
+    pub async fn call_or_lost<R: Request>(
+        &mut self,
+        version: i16,
+        request: &R,
+    ) -> Option<R::Response> {
+        let correlation_id = self.next_correlation_id;
+        self.next_correlation_id += 1;
+        let bytes = self.encode(correlation_id, version, request);
+        self.try_send_bytes(&bytes).await.ok()?;
+        let frame = loop {
+            if let Some(frame) = self.take_frame() {
+                break frame;
+            }
+            let read = soon("an answer", self.stream.read_buf(&mut self.input));
+            if !matches!(read.await, Ok(bytes) if bytes > 0) {
+                return None;
+            }
+        };
+        match frame::decode_response::<R::Response>(frame, version) {
+            Ok((id, response)) if id == correlation_id => Some(response),
+            other => panic!("key {}: {:?}\n{self:?}", R::KEY, other.map(|(id, _)| id)),
         }
     }
 

@@ -77,16 +77,20 @@ impl Ask {
 
     /// Names one partition.
     pub fn of(at: At) -> Self {
-        Self::new().add(at)
+        Self::new().and(at)
     }
 
     /// Names one more partition, which the session fetches from now on.
     #[must_use]
+<<<<<<< Updated upstream
     #[allow(
         clippy::should_implement_trait,
         reason = "a step of building a request, not arithmetic"
     )]
     pub fn add(mut self, at: At) -> Self {
+=======
+    pub fn and(mut self, at: At) -> Self {
+>>>>>>> Stashed changes
         self.partition(at);
         self
     }

@@ -291,7 +291,7 @@ async fn partitions_fail_and_succeed_on_their_own() {
     queue.produce_to(0, 5).await;
     queue.produce_to(1, 5).await;
     let mut a = queue.member("a").await;
-    a.fetch(&Ask::of(p0).add(p1)).await;
+    a.fetch(&Ask::of(p0).and(p1)).await;
     let unknown_topic = At {
         topic: ottla_protocol::Uuid::from_u128(0xbad),
         partition: 0,

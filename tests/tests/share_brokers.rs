@@ -80,7 +80,7 @@ async fn a_good_partition_is_served_beside_one_of_another_leader() {
     let (broker, at) = three_brokers().await;
     let _member = join(&broker, 0, "a").await;
     let mut session = session(&broker, 1, "a").await;
-    let fetched = session.fetch(&Ask::of(at).add(at.p(1))).await;
+    let fetched = session.fetch(&Ask::of(at).and(at.p(1))).await;
     assert_eq!(fetched.acquired(at.p(1)), "0-4#1");
     assert_eq!(
         fetched.fetch_error(at),
@@ -239,7 +239,7 @@ async fn a_fetch_that_waits_for_another_partition_ends_when_a_leader_moves_here(
     let mut one = session(&broker, 1, "a").await;
     let p1 = at.p(1);
     one.fetch(&Ask::of(p1)).await;
-    let wrong = one.fetch(&Ask::new().add(at)).await;
+    let wrong = one.fetch(&Ask::new().and(at)).await;
     assert_eq!(leader_hint(&wrong, at).0, 0);
     broker.stop_node(0).await;
     assert_eq!(

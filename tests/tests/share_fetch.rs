@@ -11,7 +11,7 @@ async fn acquires(ask: Ask, times: usize) -> Vec<String> {
     let queue = Queue::filled(&[]).await;
     let mut a = queue.member("a").await;
     let mut acquired = vec![];
-    let mut ask = ask.add(queue.at);
+    let mut ask = ask.and(queue.at);
     for _ in 0..times {
         acquired.push(a.fetch(&ask).await.acquired(queue.at));
         ask = ask.clone();
@@ -170,7 +170,7 @@ async fn three_partitions() -> (Queue, Member, Ask) {
         queue.produce_to(partition, 10).await;
     }
     let member = queue.member("a").await;
-    let ask = (0..3).fold(Ask::new(), |ask, p| ask.add(queue.at.p(p)));
+    let ask = (0..3).fold(Ask::new(), |ask, p| ask.and(queue.at.p(p)));
     (queue, member, ask)
 }
 
@@ -243,7 +243,7 @@ async fn partitions_with_nothing_to_say_are_left_out_after_the_first_fetch() {
     let mut queue = Queue::of(2, Settings::new(), &[]).await;
     let mut a = queue.member("a").await;
     let (p0, p1) = (queue.at, queue.at.p(1));
-    let first = a.fetch(&Ask::of(p0).add(p1)).await;
+    let first = a.fetch(&Ask::of(p0).and(p1)).await;
     assert_eq!(first.listed(), [p0, p1], "named by the request");
     assert_eq!(a.fetch(&Ask::new()).await.listed(), []);
     queue.produce_to(1, 1).await;
@@ -261,7 +261,7 @@ async fn records_of_an_empty_partition_are_empty_and_not_null() {
     let mut a = queue.member("a").await;
     let (p0, p1) = (queue.at, queue.at.p(1));
     for version in [1, 2] {
-        let ask = Ask::of(p0).add(p1);
+        let ask = Ask::of(p0).and(p1);
         let ask = if version == 1 { ask.v1() } else { ask };
         a.epoch = 0;
         let fetched = a.fetch(&ask).await;
@@ -321,7 +321,7 @@ async fn unknown_topics_and_partitions_fail_on_each_fetch_until_they_are_forgott
     };
     let no_partition = queue.at.p(9);
     let first = a
-        .fetch(&Ask::of(queue.at).add(no_topic).add(no_partition).exactly(1))
+        .fetch(&Ask::of(queue.at).and(no_topic).and(no_partition).exactly(1))
         .await;
     assert_eq!(
         first.acquired(queue.at),
@@ -496,7 +496,7 @@ async fn a_full_window_counts_for_no_bytes() {
     let mut a = queue.member("a").await;
     a.fetch(&Ask::of(p1)).await;
     queue.produce_to(0, 1).await;
-    for ask in [Ask::new().add(p0), Ask::new()] {
+    for ask in [Ask::new().and(p0), Ask::new()] {
         let ask = ask.min_bytes(100_000).max_wait(30);
         let fetched = a.fetch(&ask).await;
         assert_eq!(fetched.acquired(p1), "");

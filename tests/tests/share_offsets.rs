@@ -533,7 +533,7 @@ async fn the_state_log_stays_bounded_beside_a_cold_partition() {
     queue.produce_to(1, 1).await;
     let mut a = queue.member("a").await;
     let (hot, cold) = (queue.at, queue.at.p(1));
-    a.fetch(&Ask::of(hot).add(cold)).await;
+    a.fetch(&Ask::of(hot).and(cold)).await;
     assert_eq!(a.ack(cold, 0, 0, RELEASE).await, OK);
     for _ in 0..40 {
         queue.produce(50).await;

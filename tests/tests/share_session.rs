@@ -251,7 +251,7 @@ async fn forgotten_partitions_are_not_fetched_and_keep_their_locks() {
     queue.produce_to(0, 3).await;
     queue.produce_to(1, 3).await;
     let mut a = queue.member("a").await;
-    a.fetch(&Ask::of(p0).add(p1).exactly(500)).await;
+    a.fetch(&Ask::of(p0).and(p1).exactly(500)).await;
     queue.produce_to(0, 1).await;
     queue.produce_to(1, 1).await;
     let fetched = a.fetch(&Ask::new().forget(p1)).await;
