@@ -25,6 +25,7 @@ mod queue;
 mod records;
 mod share;
 mod share_admin;
+mod share_ask;
 mod topics;
 
 pub use child::{Child, Exited, Launch};
@@ -34,10 +35,8 @@ pub use hex::hexdump;
 pub use http::{HttpAnswer, http};
 pub use queue::Queue;
 pub use records::{Fetched, batch_of, decode_batches, values};
-pub use share::{
-    ACCEPT, Acknowledged, Ask, At, Code, GAP, Member, OK, REJECT, RELEASE, RENEW, ShareFetched,
-    bare, says,
-};
+pub use share::{Acknowledged, Code, Member, OK, ShareFetched, bare, says};
+pub use share_ask::{ACCEPT, Ask, At, GAP, REJECT, RELEASE, RENEW};
 
 /// How long anything on the wire may take before a test gives up, in milliseconds.
 pub const PATIENCE_MS: u64 = 30_000;

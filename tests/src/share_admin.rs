@@ -1,5 +1,6 @@
 //! What an operator asks of share groups.
 
+use ottla_protocol::ErrorCode;
 use ottla_protocol::messages::alter_share_group_offsets_request::{
     AlterShareGroupOffsetsRequestPartition, AlterShareGroupOffsetsRequestTopic,
 };
@@ -24,15 +25,10 @@ use ottla_protocol::messages::{
     DeleteRecordsRequest, DeleteShareGroupOffsetsRequest, FindCoordinatorRequest,
     ListGroupsRequest, ShareGroupDescribeRequest,
 };
-use ottla_protocol::{ErrorCode, StrBytes};
 
 use crate::Client;
 use crate::records::topic_name;
-use crate::share::{Code, group_id};
-
-fn text(text: &str) -> StrBytes {
-    StrBytes::from_string(text.to_owned())
-}
+use crate::share::{Code, group_id, text};
 
 impl Client {
     /// DescribeShareGroupOffsets of one group; no topics: all of them.

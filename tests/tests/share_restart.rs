@@ -322,6 +322,7 @@ async fn kill_9_under_load_loses_nothing_that_was_acknowledged() {
         }
         for _ in 0..25 + round * 7 {
             tokio::select! {
+                biased;
                 Some(()) = confirmations.recv() => {}
                 ended = tasks.join_next() => panic!("before the kill: {ended:?}"),
             }
