@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use ottla_protocol::batch::{
     BatchBuilder, BatchHeader, BatchOptions, ProduceChecks, validate_produce,
 };
@@ -103,5 +103,45 @@ fn fetch(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(kernels, append, fetch);
+/// Opens a directory of 1 GiB that was left by a crash: of this boot, where the page cache lived on and
+/// only the tail is walked, and of another, where every batch is.
+fn recovery(c: &mut Criterion) {
+    let batch = batch();
+    let header = BatchHeader::parse(&batch).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    {
+        let options = StoreOptions {
+            data_dir: Some(dir.path().into()),
+            ..StoreOptions::default()
+        };
+        let store = Store::open(options, NOW).unwrap();
+        let log = store
+            .create_log("bench", 0, [1; 16], LogConfig::default(), NOW)
+            .unwrap();
+        for _ in 0..(1 << 30) / batch.len() {
+            append_one(&log, &batch, &header);
+        }
+    }
+    let mut group = c.benchmark_group("recovery");
+    group.sample_size(10);
+    for (name, boot) in [("same boot", None), ("another boot", Some("another"))] {
+        group.bench_function(format!("1 GiB after a crash, {name}"), |b| {
+            b.iter_batched(
+                || boot.map(|id| std::fs::write(dir.path().join(".ottla-boot"), id).unwrap()),
+                |_| {
+                    let data_dir = Some(dir.path().into());
+                    let options = StoreOptions {
+                        data_dir,
+                        ..StoreOptions::default()
+                    };
+                    Store::open(options, NOW).unwrap()
+                },
+                BatchSize::PerIteration,
+            );
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(kernels, append, fetch, recovery);
 criterion_main!(kernels);

@@ -52,16 +52,16 @@ fn kernels(c: &mut Criterion) {
     group.bench_function("acquire 500, accept as one", |b| {
         b.iter(|| {
             turn(&mut partition, |p, at| {
-                accept(p, at, at + RECORDS - 1, &[ACCEPT])
-            })
+                accept(p, at, at + RECORDS - 1, &[ACCEPT]);
+            });
         });
     });
     let types = vec![ACCEPT; RECORDS as usize];
     group.bench_function("acquire 500, accept by a type each", |b| {
         b.iter(|| {
             turn(&mut partition, |p, at| {
-                accept(p, at, at + RECORDS - 1, &types)
-            })
+                accept(p, at, at + RECORDS - 1, &types);
+            });
         });
     });
     group.bench_function("acquire 500, accept one by one", |b| {
