@@ -156,6 +156,29 @@ async fn altered_offsets_and_deleted_groups_survive() {
     assert_eq!(a.fetch(&Ask::of(at)).await.acquired(at), "2-2#1");
 }
 
+#[tokio::test]
+async fn a_stored_group_configuration_outside_the_new_range_is_brought_into_it() {
+    let dir = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
+    let child = start(dir.path()).await;
+    let at = prepare(&child).await;
+    let mut admin = child.client().await;
+    let configs = [("share.record.lock.duration.ms", "50")];
+    admin.configure_group(Queue::GROUP, &configs).await;
+    child.kill().await;
+    let launch = Launch::new().data_dir(dir.path());
+    let launch = launch.set("group.share.min.record.lock.duration.ms", "20000");
+    let child = launch.start().await;
+    let mut a = member(&child, "a").await;
+    a.join(&[Queue::TOPIC]).await;
+    let fetched = a.fetch(&Ask::of(at)).await;
+    assert_eq!(fetched.0.acquisition_lock_timeout_ms, 20_000);
+    assert!(
+        child.stderr().contains("share.record.lock.duration.ms"),
+        "a warning names it: {}",
+        child.stderr()
+    );
+}
+
 // --- kill -9 under load ----------------------------------------------------------------------
 
 /// What producers and members were told by the broker so far.
