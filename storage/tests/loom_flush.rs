@@ -7,7 +7,7 @@
 //!   wakes (deadlock);
 //! - loading `written` after the sync: a waiter is told of bytes that the sync did not cover;
 //! - leaving out `notify_all`: deadlock;
-//! - not setting `failed` on an error: the waiters never wake (deadlock);
+//! - not setting `failed` on an error: a later sync covers a failed one up;
 //! - looking at `failed` before `synced` in `wait`: who was synced is told of a later failure.
 #![cfg(ottla_loom)]
 

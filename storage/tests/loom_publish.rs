@@ -2,8 +2,9 @@
 //! `Relaxed`, so that only the kernel's own ordering can make them visible.
 //!
 //! Sabotages that this model catches (each tried, each fails within the first executions):
-//! - `Watermark::raise` and the store of `end` in `Published::append` with `Relaxed`: a reader sees
-//!   an end and not the bytes below it;
+//! - `Watermark::raise` with `Relaxed`: a reader who walks a segment sees a size and not the bytes
+//!   below it;
+//! - the store of `end` in `Published::append` with `Relaxed`: a reader sees an end and not the size;
 //! - raising the size before `segment.write`: a reader sees unwritten bytes;
 //! - storing `stable` before `end`: a reader sees a stable offset beyond the end;
 //! - `bounds` loading `end` first: the same;
@@ -75,6 +76,16 @@ fn read(log: &Published<Segment>) {
     }
 }
 
+/// Reads the last segment by its size, as walks do; that may be newer than the end.
+fn walk(log: &Published<Segment>) {
+    if let Some(segment) = log.segments().last() {
+        for at in 0..segment.size.get() as usize {
+            let byte = segment.bytes[at].load(Relaxed);
+            assert_eq!(byte, segment.base as u8 + at as u8 + 1);
+        }
+    }
+}
+
 fn explore(name: &str, model: impl Fn() + Send + Sync + 'static) {
     static EXECUTIONS: AtomicUsize = AtomicUsize::new(0);
     EXECUTIONS.store(0, Relaxed);
@@ -122,7 +133,7 @@ fn readers_see_whole_records_only() {
         read(&log);
     });
     explore(
-        "publish: an open transaction ends; one reader, twice",
+        "publish: an open transaction ends; a reader, then a walk",
         || {
             let first = Segment::new(0);
             let bounds = Bounds {
