@@ -72,7 +72,7 @@ fn append(c: &mut Criterion) {
     }
     let checks = ProduceChecks::at(NOW);
     group.bench_function("checks before it", |b| {
-        b.iter(|| validate_produce(&batch, &checks).unwrap())
+        b.iter(|| validate_produce(&batch, &checks).unwrap());
     });
     group.finish();
 }
