@@ -146,7 +146,7 @@ fn readers_see_whole_records_only() {
                 let log = Arc::clone(&log);
                 thread::spawn(move || {
                     read(&log);
-                    read(&log);
+                    walk(&log);
                 })
             };
             append(&log, &first, 0, 0);
