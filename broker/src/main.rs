@@ -55,7 +55,12 @@ fn serve(startup: Startup) -> ExitCode {
         .build();
     let outcome = runtime
         .context("the runtime could not be started")
-        .and_then(|runtime| runtime.block_on(run(startup)));
+        .and_then(|runtime| {
+            let outcome = runtime.block_on(run(startup));
+            // A disk that is busy does not hold up the exit.
+            runtime.shutdown_background();
+            outcome
+        });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(&format!("{error:#}"), 1),

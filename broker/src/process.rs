@@ -19,6 +19,10 @@ use crate::start_error::StartError;
 /// How long a clean stop waits for connections before it goes on without them, in milliseconds.
 const STOP_WAIT_MS: u64 = 300;
 
+/// How long a clean stop waits for the disk, in milliseconds: a sync waits for what other programs have
+/// written too.
+const CLOSE_WAIT_MS: u64 = 600;
+
 /// How long a started broker waits for the clients that it had when it was stopped, in milliseconds:
 /// the Java client tries again after 50 ms, and calls meanwhile fail without having been sent.
 const COME_BACK_MS: u64 = 500;
@@ -198,7 +202,21 @@ impl Process {
             admin.abort();
         }
         self.broker.deadlines.stop();
-        self.broker.close()
+        let broker = Arc::clone(&self.broker);
+        let close = tokio::task::spawn_blocking(move || broker.close());
+        match clock::wire_timeout(CLOSE_WAIT_MS, close).await {
+            Some(Ok(closed)) => closed,
+            Some(Err(error)) => Err(StartError::Node(format!(
+                "the data was not closed: {error}"
+            ))),
+            None => {
+                // As after a kill: nothing that was acknowledged is lost, and the next start looks.
+                tracing::warn!(
+                    "the disk is busy: the data is not synced, and the next start recovers it"
+                );
+                Ok(())
+            }
+        }
     }
 }
 
