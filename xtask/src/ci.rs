@@ -74,6 +74,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let deny = in_background("cargo-deny", deny::install);
 
     checks(&mut ledger);
+    // All targets, so that the tests and the broker are built with the same features, once.
     let broker = ledger.step("build (profile ci)", |_| {
         process::run(process::cargo().args([
             "build",
@@ -81,7 +82,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             "--profile",
             "ci",
             "--workspace",
-            "--bins",
+            "--all-targets",
         ]))?;
         Ok(dirs::target().join("ci").join("ottla"))
     });
