@@ -12,16 +12,16 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ottla_coordinator::wait::{Registration, Signal, Woken};
+use ottla_protocol::ErrorCode;
 use ottla_protocol::messages::fetch_request::{FetchPartition, FetchTopic};
 use ottla_protocol::messages::fetch_response::{
-    AbortedTransaction, FetchResponse, FetchableTopicResponse, LeaderIdAndEpoch, NodeEndpoint,
-    PartitionData,
+    AbortedTransaction, FetchResponse, FetchableTopicResponse, LeaderIdAndEpoch, PartitionData,
 };
 use ottla_protocol::messages::{BrokerId, FetchRequest, ProducerId, TopicName};
-use ottla_protocol::{ErrorCode, StrBytes};
 use ottla_storage::{Bound, ReadSlice};
 
 use super::Answer;
+use super::endpoints::node_endpoints;
 use crate::clock::WireDeadline;
 use crate::cluster::{Partition, Topic};
 use crate::context::Cx;
@@ -79,14 +79,9 @@ impl Pass {
             .filter(|r| !r.is_empty())
             .collect();
         cx.broker.metrics.fetched(self.bytes);
-        let endpoints = if self.wrong_leader {
-            node_endpoints(cx)
-        } else {
-            vec![]
-        };
         let response = FetchResponse::default()
             .with_responses(self.topics)
-            .with_node_endpoints(endpoints);
+            .with_node_endpoints(node_endpoints(cx, self.wrong_leader));
         Answer::Records(response, records)
     }
 }
@@ -233,18 +228,4 @@ fn failure(index: i32, code: ErrorCode) -> PartitionData {
         .with_aborted_transactions(None)
         .with_preferred_read_replica(BrokerId(-1))
         .with_records(Some(Bytes::new()))
-}
-
-fn node_endpoints(cx: &Cx) -> Vec<NodeEndpoint> {
-    cx.broker
-        .endpoints(&cx.connection)
-        .into_iter()
-        .map(|e| {
-            NodeEndpoint::default()
-                .with_node_id(BrokerId(e.id))
-                .with_host(StrBytes::from_string(e.host))
-                .with_port(e.port)
-                .with_rack(e.rack.map(StrBytes::from_string))
-        })
-        .collect()
 }

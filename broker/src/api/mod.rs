@@ -30,6 +30,7 @@ mod describe_cluster;
 mod describe_configs;
 mod describe_share_group_offsets;
 mod describe_topic_partitions;
+mod endpoints;
 mod fetch;
 mod find_coordinator;
 mod incremental_alter_configs;

@@ -14,14 +14,15 @@ use ottla_protocol::batch::{self, BatchError, BatchHeader, RecordFault, ValidBat
 use ottla_protocol::compression::Compression;
 use ottla_protocol::messages::produce_request::{PartitionProduceData, TopicProduceData};
 use ottla_protocol::messages::produce_response::{
-    BatchIndexAndErrorMessage, LeaderIdAndEpoch, NodeEndpoint, PartitionProduceResponse,
-    ProduceResponse, TopicProduceResponse,
+    BatchIndexAndErrorMessage, LeaderIdAndEpoch, PartitionProduceResponse, ProduceResponse,
+    TopicProduceResponse,
 };
 use ottla_protocol::messages::{BrokerId, ProduceRequest};
 use ottla_protocol::{ErrorCode, StrBytes, Uuid};
 use ottla_storage::{AppendInfo, AppendOptions, Origin};
 
 use super::Answer;
+use super::endpoints::node_endpoints;
 use crate::cluster::{Partition, Topic};
 use crate::config::{CompressionType, TimestampType, TopicConfig};
 use crate::context::Cx;
@@ -68,14 +69,9 @@ pub(super) async fn handle(cx: &Cx, request: ProduceRequest) -> Answer<ProduceRe
             Some(error) => Answer::Close(format!("a produce with acks=0 failed: {error}")),
         };
     }
-    let endpoints = if wrong_leader {
-        node_endpoints(cx)
-    } else {
-        vec![]
-    };
     ProduceResponse::default()
         .with_responses(responses)
-        .with_node_endpoints(endpoints)
+        .with_node_endpoints(node_endpoints(cx, wrong_leader))
         .into()
 }
 
@@ -319,18 +315,4 @@ fn leader(partition: &Partition) -> LeaderIdAndEpoch {
     LeaderIdAndEpoch::default()
         .with_leader_id(BrokerId(leadership.leader))
         .with_leader_epoch(leadership.leader_epoch)
-}
-
-fn node_endpoints(cx: &Cx) -> Vec<NodeEndpoint> {
-    cx.broker
-        .endpoints(&cx.connection)
-        .into_iter()
-        .map(|e| {
-            NodeEndpoint::default()
-                .with_node_id(BrokerId(e.id))
-                .with_host(StrBytes::from_string(e.host))
-                .with_port(e.port)
-                .with_rack(e.rack.map(StrBytes::from_string))
-        })
-        .collect()
 }

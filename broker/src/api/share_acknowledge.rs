@@ -9,14 +9,14 @@ use std::collections::BTreeMap;
 use ottla_coordinator::share::session::BeginAcknowledge;
 use ottla_coordinator::share::types::AckBatch;
 use ottla_coordinator::types::TopicPartition;
+use ottla_protocol::messages::ShareAcknowledgeRequest;
 use ottla_protocol::messages::share_acknowledge_response::{
-    LeaderIdAndEpoch, NodeEndpoint, PartitionData, ShareAcknowledgeResponse,
-    ShareAcknowledgeTopicResponse,
+    LeaderIdAndEpoch, PartitionData, ShareAcknowledgeResponse, ShareAcknowledgeTopicResponse,
 };
-use ottla_protocol::messages::{BrokerId, ShareAcknowledgeRequest};
 use ottla_protocol::{ErrorCode, StrBytes};
 
 use super::coordinator::share_groups_on;
+use super::endpoints::node_endpoints;
 use super::share_fetch::at;
 use super::share_request::{self, Acknowledged, Who, text};
 use crate::context::Cx;
@@ -124,11 +124,7 @@ fn respond(
     ShareAcknowledgeResponse {
         acquisition_lock_timeout_ms: lock_duration_ms.min(i64::from(i32::MAX)) as i32,
         responses,
-        node_endpoints: if misdirected {
-            node_endpoints(cx)
-        } else {
-            vec![]
-        },
+        node_endpoints: node_endpoints(cx, misdirected),
         ..Default::default()
     }
 }
@@ -143,19 +139,4 @@ fn leader(cx: &Cx, wanted: TopicPartition) -> LeaderIdAndEpoch {
         leader_epoch: leadership.leader_epoch,
         ..Default::default()
     }
-}
-
-fn node_endpoints(cx: &Cx) -> Vec<NodeEndpoint> {
-    let node = |e: crate::broker::Endpoint| NodeEndpoint {
-        node_id: BrokerId(e.id),
-        host: StrBytes::from_string(e.host),
-        port: e.port,
-        rack: e.rack.map(StrBytes::from_string),
-        ..Default::default()
-    };
-    cx.broker
-        .endpoints(&cx.connection)
-        .into_iter()
-        .map(node)
-        .collect()
 }

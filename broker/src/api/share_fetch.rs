@@ -19,13 +19,14 @@ use ottla_coordinator::types::{TopicPartition, Uuid};
 use ottla_coordinator::wait::{Registration, Signal, Woken};
 use ottla_protocol::messages::ShareFetchRequest;
 use ottla_protocol::messages::share_fetch_response::{
-    AcquiredRecords, LeaderIdAndEpoch, NodeEndpoint, PartitionData, ShareFetchResponse,
+    AcquiredRecords, LeaderIdAndEpoch, PartitionData, ShareFetchResponse,
     ShareFetchableTopicResponse,
 };
 use ottla_protocol::{ErrorCode, StrBytes};
 
 use super::Answer;
 use super::coordinator::share_groups_on;
+use super::endpoints::node_endpoints;
 use super::share_request::{self, Acknowledged, Who, text};
 use crate::acquire::{self, Acquisition, Room};
 use crate::clock::WireDeadline;
@@ -383,11 +384,7 @@ impl Outcome {
         let response = ShareFetchResponse {
             acquisition_lock_timeout_ms: lock_duration_ms.min(i64::from(i32::MAX)) as i32,
             responses,
-            node_endpoints: if misdirected {
-                node_endpoints(cx)
-            } else {
-                vec![]
-            },
+            node_endpoints: node_endpoints(cx, misdirected),
             ..Default::default()
         };
         Answer::Records(response, self.records)
@@ -406,18 +403,4 @@ fn leader(cx: &Cx, wanted: TopicPartition) -> LeaderIdAndEpoch {
             }
         },
     )
-}
-
-fn node_endpoints(cx: &Cx) -> Vec<NodeEndpoint> {
-    cx.broker
-        .endpoints(&cx.connection)
-        .into_iter()
-        .map(|e| NodeEndpoint {
-            node_id: ottla_protocol::messages::BrokerId(e.id),
-            host: StrBytes::from_string(e.host),
-            port: e.port,
-            rack: e.rack.map(StrBytes::from_string),
-            ..Default::default()
-        })
-        .collect()
 }
