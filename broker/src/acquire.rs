@@ -223,3 +223,93 @@ fn is_abort(header: &BatchHeader, bytes: &[u8]) -> bool {
             })
         })
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use std::sync::Arc;
+
+    use ottla_protocol::batch::{BatchBuilder, BatchOptions, end_txn_marker};
+    use ottla_storage::{AppendOptions, Log, LogConfig, Origin, Store, StoreOptions};
+
+    use super::*;
+
+    fn append(log: &Log, batch: &Bytes, origin: Origin) {
+        let header = BatchHeader::parse(batch).unwrap();
+        let options = AppendOptions {
+            leader_epoch: 0,
+            now: 0,
+            log_append_time: false,
+            origin,
+        };
+        log.append(batch, &header, options).unwrap();
+    }
+
+    /// Appends `records` records of a producer's transaction; sequence numbers go on from `sequence`.
+    fn write(log: &Log, producer_id: i64, sequence: i32, records: usize) {
+        let mut builder = BatchBuilder::new(BatchOptions {
+            producer_id,
+            producer_epoch: 0,
+            base_sequence: sequence,
+            transactional: true,
+            ..BatchOptions::default()
+        });
+        for _ in 0..records {
+            builder.push(0, None, Some(b"v"));
+        }
+        append(log, &builder.build().unwrap(), Origin::Client);
+    }
+
+    fn end(log: &Log, producer_id: i64, commit: bool) {
+        let marker = end_txn_marker(producer_id, 0, commit, 0, 0).unwrap();
+        append(log, &marker, Origin::Coordinator);
+    }
+
+    fn log() -> (Arc<Store>, Arc<Log>) {
+        let store = Store::open(StoreOptions::default(), 0).unwrap();
+        let log = store
+            .create_log("t", 0, [1; 16], LogConfig::default(), 0)
+            .unwrap();
+        (store, log)
+    }
+
+    #[test]
+    fn aborted_ranges_end_at_the_marker_and_never_hold_another_transaction() {
+        let (_store, log) = log();
+        write(&log, 1, 0, 3); // 0-2, aborted
+        write(&log, 2, 0, 2); // 3-4, committed
+        end(&log, 1, false); // 5
+        write(&log, 1, 3, 2); // 6-7, the next transaction of the same producer, committed
+        end(&log, 2, true); // 8
+        end(&log, 1, true); // 9
+        write(&log, 2, 2, 1); // 10, aborted
+        end(&log, 2, false); // 11
+        write(&log, 3, 0, 1); // 12, open
+        let slice = log.read(0, 1 << 20, true, Bound::LastStable).unwrap();
+        assert_eq!((slice.last_stable_offset, slice.high_watermark), (12, 13));
+        let ranges = [OffsetRange::new(0, 2), OffsetRange::new(10, 10)];
+        assert_eq!(aborted_ranges(&slice), ranges);
+        let uncommitted = log.read(0, 1 << 20, true, Bound::LogEnd).unwrap();
+        assert_eq!(aborted_ranges(&uncommitted), []);
+    }
+
+    #[test]
+    fn a_cut_holds_the_whole_batches_of_what_was_acquired() {
+        let (_store, log) = log();
+        for sequence in [0, 3, 6] {
+            write(&log, 1, sequence, 3);
+        }
+        end(&log, 1, true);
+        let slice = log.read(0, 1 << 20, true, Bound::LogEnd).unwrap();
+        let view = View::new(&slice);
+        let offsets = |first, last| -> Vec<i64> {
+            let cut = view.cut(&slice.bytes, first, last);
+            Batches::new(&cut)
+                .map(|batch| batch.unwrap().0.base_offset)
+                .collect()
+        };
+        assert_eq!(offsets(4, 4), [3]);
+        assert_eq!(offsets(2, 3), [0, 3]);
+        assert_eq!(offsets(0, 9), [0, 3, 6, 9]);
+    }
+}
