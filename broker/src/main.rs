@@ -7,10 +7,13 @@ use std::sync::Arc;
 use anyhow::Context;
 use ottla::builder;
 use ottla::cli::{self, Command, Startup};
-use ottla::clock::Clock;
+use ottla::clock::{self, Clock};
 use ottla::process::Process;
 use ottla::seed::Seeds;
 use tracing_subscriber::EnvFilter;
+
+/// How long a stop may take, in milliseconds; a disk that is busy does not hold it up.
+const STOP_LIMIT_MS: u64 = 900;
 
 /// Reads of cold pages block a worker for a moment; so there are at least this many.
 const WORKERS_MIN: usize = 4;
@@ -89,7 +92,16 @@ async fn run(startup: Startup) -> anyhow::Result<()> {
     announce(&process, &startup)?;
     stop.await;
     tracing::info!("stopping");
-    Ok(process.shutdown().await?)
+    match clock::wire_timeout(STOP_LIMIT_MS, process.shutdown()).await {
+        Some(stopped) => Ok(stopped?),
+        None => {
+            // As after a kill: nothing that was acknowledged is lost, and the next start looks.
+            tracing::warn!(
+                "the disk is busy: the data is not synced, and the next start recovers it"
+            );
+            Ok(())
+        }
+    }
 }
 
 /// The one line on stdout, and the ready file.

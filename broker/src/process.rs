@@ -19,10 +19,6 @@ use crate::start_error::StartError;
 /// How long a clean stop waits for connections before it goes on without them, in milliseconds.
 const STOP_WAIT_MS: u64 = 300;
 
-/// How long a clean stop waits for the disk, in milliseconds: a sync waits for what other programs have
-/// written too.
-const CLOSE_WAIT_MS: u64 = 600;
-
 /// How long a started broker waits for the clients that it had when it was stopped, in milliseconds:
 /// the Java client tries again after 50 ms, and calls meanwhile fail without having been sent.
 const COME_BACK_MS: u64 = 500;
@@ -186,7 +182,8 @@ impl Process {
         Ok(())
     }
 
-    /// A clean stop: no new requests, connections closed, the log closed.
+    /// A clean stop: no new requests, connections closed, the log synced and closed. The sync waits for
+    /// the disk, and so for what other programs have written too.
     pub async fn shutdown(&self) -> Result<(), StartError> {
         self.ready.store(false, Ordering::Release);
         let nodes = std::mem::take(&mut *self.open.lock().await);
@@ -204,18 +201,11 @@ impl Process {
         self.broker.deadlines.stop();
         let broker = Arc::clone(&self.broker);
         let close = tokio::task::spawn_blocking(move || broker.close());
-        match clock::wire_timeout(CLOSE_WAIT_MS, close).await {
-            Some(Ok(closed)) => closed,
-            Some(Err(error)) => Err(StartError::Node(format!(
+        match close.await {
+            Ok(closed) => closed,
+            Err(error) => Err(StartError::Node(format!(
                 "the data was not closed: {error}"
             ))),
-            None => {
-                // As after a kill: nothing that was acknowledged is lost, and the next start looks.
-                tracing::warn!(
-                    "the disk is busy: the data is not synced, and the next start recovers it"
-                );
-                Ok(())
-            }
         }
     }
 }

@@ -391,3 +391,25 @@ async fn an_embedded_broker_may_start_again_on_the_directory_of_one_that_was_sto
         broker.shutdown().await;
     }
 }
+
+#[tokio::test]
+async fn state_time_goes_on_where_the_data_left_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let hour = 3_600_000;
+    let broker = Settings::new().data_dir(dir.path()).start().await;
+    let began = broker.now();
+    broker.advance(hour).await;
+    // Its records carry the time that was reached.
+    broker.client().await.create_topic("late", 1).await;
+    broker.shutdown().await;
+    let behind = Settings::new().data_dir(dir.path()).at(began).start().await;
+    assert_eq!(behind.now(), began + hour);
+    behind.shutdown().await;
+    let ahead = Settings::new()
+        .data_dir(dir.path())
+        .at(began + 2 * hour)
+        .start()
+        .await;
+    assert_eq!(ahead.now(), began + 2 * hour);
+    ahead.shutdown().await;
+}
