@@ -10,7 +10,7 @@ use bytes::Bytes;
 use ottla_coordinator::share::types::{
     AcquireMode, AcquireRequest, AcquiredRange, Limits, OffsetRange,
 };
-use ottla_protocol::batch::{self, BatchHeader, Batches, EndTxnMarker};
+use ottla_protocol::batch::{self, Batches, EndTxnMarker};
 use ottla_storage::{Bound, ReadError, ReadSlice};
 
 use crate::broker::Broker;
@@ -202,7 +202,7 @@ fn aborted_ranges(slice: &ReadSlice) -> Vec<OffsetRange> {
             continue;
         }
         if header.is_control() {
-            if is_abort(&header, bytes) {
+            if is_abort(bytes) {
                 open.remove(&header.producer_id);
             }
         } else {
@@ -212,16 +212,16 @@ fn aborted_ranges(slice: &ReadSlice) -> Vec<OffsetRange> {
     ranges
 }
 
-fn is_abort(header: &BatchHeader, bytes: &[u8]) -> bool {
-    header.is_control()
-        && batch::records(bytes).is_ok_and(|records| {
-            records.iter().any(|record| {
-                let marker = record
-                    .ok()
-                    .and_then(|r| EndTxnMarker::decode(r.key?, r.value?));
-                marker.is_some_and(|marker| !marker.commit)
-            })
+/// Whether a control batch says that its transaction was aborted.
+fn is_abort(control: &[u8]) -> bool {
+    batch::records(control).is_ok_and(|records| {
+        records.iter().any(|record| {
+            let marker = record
+                .ok()
+                .and_then(|r| EndTxnMarker::decode(r.key?, r.value?));
+            marker.is_some_and(|marker| !marker.commit)
         })
+    })
 }
 
 #[cfg(test)]
@@ -229,7 +229,7 @@ fn is_abort(header: &BatchHeader, bytes: &[u8]) -> bool {
 mod tests {
     use std::sync::Arc;
 
-    use ottla_protocol::batch::{BatchBuilder, BatchOptions, end_txn_marker};
+    use ottla_protocol::batch::{BatchBuilder, BatchHeader, BatchOptions, end_txn_marker};
     use ottla_storage::{AppendOptions, Log, LogConfig, Origin, Store, StoreOptions};
 
     use super::*;

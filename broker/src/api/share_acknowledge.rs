@@ -17,8 +17,7 @@ use ottla_protocol::{ErrorCode, StrBytes};
 
 use super::coordinator::share_groups_on;
 use super::endpoints::node_endpoints;
-use super::share_fetch::at;
-use super::share_request::{self, Acknowledged, Who, text};
+use super::share_request::{self, Who, acknowledgements, text};
 use crate::context::Cx;
 use crate::error_code::ApiError;
 use crate::shares::limits;
@@ -51,7 +50,7 @@ pub(super) async fn handle(cx: &Cx, request: ShareAcknowledgeRequest) -> ShareAc
         limits: limits(&cx.broker.group_config(group).share),
         renews: request.is_renew_ack,
     };
-    let proposed = propose(cx, &who, &request);
+    let proposed = share_request::propose(cx, &who, acknowledgements!(request));
     if let Some(session) = closed {
         cx.broker
             .shares
@@ -62,33 +61,6 @@ pub(super) async fn handle(cx: &Cx, request: ShareAcknowledgeRequest) -> ShareAc
         results.insert(partition, share_request::settled(acknowledged).await);
     }
     respond(cx, results, who.limits.lock_duration_ms)
-}
-
-fn propose(
-    cx: &Cx,
-    who: &Who<'_>,
-    request: &ShareAcknowledgeRequest,
-) -> Vec<(TopicPartition, Acknowledged)> {
-    let mut proposed = vec![];
-    for topic in &request.topics {
-        for partition in &topic.partitions {
-            // A partition without batches is left out of the answer.
-            if !partition.acknowledgement_batches.is_empty() {
-                let wanted = at(topic.topic_id, partition.partition_index);
-                let batches = partition.acknowledgement_batches.iter().map(|b| AckBatch {
-                    first: b.first_offset,
-                    last: b.last_offset,
-                    types: &b.acknowledge_types,
-                });
-                let batches: Vec<_> = batches.collect();
-                proposed.push((
-                    wanted,
-                    share_request::acknowledge(cx, who, wanted, &batches),
-                ));
-            }
-        }
-    }
-    proposed
 }
 
 fn respond(

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use ottla_coordinator::share::session::{BeginFetch, SessionView};
 use ottla_coordinator::share::state::ShareKey;
 use ottla_coordinator::share::types::{AckBatch, AcquireMode};
-use ottla_coordinator::types::{TopicPartition, Uuid};
+use ottla_coordinator::types::TopicPartition;
 use ottla_coordinator::wait::{Registration, Signal, Woken};
 use ottla_protocol::messages::ShareFetchRequest;
 use ottla_protocol::messages::share_fetch_response::{
@@ -27,7 +27,7 @@ use ottla_protocol::{ErrorCode, StrBytes};
 use super::Answer;
 use super::coordinator::share_groups_on;
 use super::endpoints::node_endpoints;
-use super::share_request::{self, Acknowledged, Who, text};
+use super::share_request::{self, Who, acknowledgements, at, text};
 use crate::acquire::{self, Acquisition, Room};
 use crate::clock::WireDeadline;
 use crate::config::IsolationLevel;
@@ -53,7 +53,7 @@ pub(super) async fn handle(cx: &Cx, request: ShareFetchRequest) -> Answer<ShareF
         renews: request.is_renew_ack,
     };
     let mut outcome = Outcome::new(&request);
-    let proposed = acknowledge(cx, &who, &request);
+    let proposed = share_request::propose(cx, &who, acknowledgements!(request));
     if session.closed {
         release(cx, &who, &session);
     } else if !request.is_renew_ack {
@@ -130,39 +130,6 @@ fn begin(cx: &Cx, request: &ShareFetchRequest) -> Result<SessionView<Handle>, Er
         .sessions()
         .begin_fetch(&begin)
         .map_err(share_request::session_error)
-}
-
-pub(super) fn at(topic_id: ottla_protocol::Uuid, partition: i32) -> TopicPartition {
-    TopicPartition {
-        topic_id: Uuid(*topic_id.as_bytes()),
-        partition,
-    }
-}
-
-fn acknowledge(
-    cx: &Cx,
-    who: &Who<'_>,
-    request: &ShareFetchRequest,
-) -> Vec<(TopicPartition, Acknowledged)> {
-    let mut proposed = vec![];
-    for topic in &request.topics {
-        for partition in &topic.partitions {
-            if !partition.acknowledgement_batches.is_empty() {
-                let wanted = at(topic.topic_id, partition.partition_index);
-                let batches = partition.acknowledgement_batches.iter().map(|b| AckBatch {
-                    first: b.first_offset,
-                    last: b.last_offset,
-                    types: &b.acknowledge_types,
-                });
-                let batches: Vec<_> = batches.collect();
-                proposed.push((
-                    wanted,
-                    share_request::acknowledge(cx, who, wanted, &batches),
-                ));
-            }
-        }
-    }
-    proposed
 }
 
 /// The session is over: what its member still holds is released.

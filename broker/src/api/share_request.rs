@@ -13,6 +13,7 @@ use ottla_protocol::{ErrorCode, StrBytes};
 use crate::cluster::Partition;
 use crate::context::Cx;
 use crate::error_code::ApiError;
+use crate::records;
 use crate::shares::{Handle, Slot};
 
 /// RENEW on the wire (KIP-1222).
@@ -83,8 +84,47 @@ pub(super) fn slot(
 /// An acknowledgement that was accepted and is being written, or was refused.
 pub(super) type Acknowledged = Result<Option<Ticket>, ApiError>;
 
+/// A partition as the coordinators name it.
+pub(super) fn at(topic_id: ottla_protocol::Uuid, partition: i32) -> TopicPartition {
+    TopicPartition {
+        topic_id: records::topic_id(topic_id),
+        partition,
+    }
+}
+
+/// The acknowledgements of a request, by partition; partitions without any are left out. A macro,
+/// because ShareFetch and ShareAcknowledge carry the same fields in types of their own.
+macro_rules! acknowledgements {
+    ($request:expr) => {
+        $request.topics.iter().flat_map(|topic| {
+            let with_acks = topic.partitions.iter();
+            let with_acks = with_acks.filter(|p| !p.acknowledgement_batches.is_empty());
+            with_acks.map(|partition| {
+                let batches = partition.acknowledgement_batches.iter().map(|b| AckBatch {
+                    first: b.first_offset,
+                    last: b.last_offset,
+                    types: &b.acknowledge_types,
+                });
+                let wanted = share_request::at(topic.topic_id, partition.partition_index);
+                (wanted, batches.collect::<Vec<_>>())
+            })
+        })
+    };
+}
+pub(super) use acknowledgements;
+
+/// Proposes the acknowledgements of a request.
+pub(super) fn propose<'a>(
+    cx: &Cx,
+    who: &Who<'_>,
+    acks: impl Iterator<Item = (TopicPartition, Vec<AckBatch<'a>>)>,
+) -> Vec<(TopicPartition, Acknowledged)> {
+    acks.map(|(wanted, batches)| (wanted, acknowledge(cx, who, wanted, &batches)))
+        .collect()
+}
+
 /// Applies the acknowledgements of one partition; they hold once the ticket says so.
-pub(super) fn acknowledge(
+fn acknowledge(
     cx: &Cx,
     who: &Who<'_>,
     wanted: TopicPartition,
