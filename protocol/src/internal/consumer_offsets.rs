@@ -80,6 +80,13 @@ schema! {
     }
 }
 
+impl OffsetCommitValue {
+    /// Whether the client chose how long it is kept: only version 1 can say so.
+    fn expires(&self) -> bool {
+        self.expire_timestamp != -1
+    }
+}
+
 schema! {
     /// A member of a classic group.
     ClassicMember {
@@ -386,7 +393,8 @@ keyed_records! {
         /// A committed offset of old.
         0 LegacyOffsetCommit(OffsetKey, LegacyOffsetCommitValue) newest 0 flexible 1 writes 0,
         /// A committed offset.
-        1 OffsetCommit(OffsetKey, OffsetCommitValue) newest 4 flexible 4 writes 4,
+        1 OffsetCommit(OffsetKey, OffsetCommitValue)
+            newest 4 flexible 4 writes 4 or 1 if OffsetCommitValue::expires,
         /// A classic group. (Kafka 4.4 writes version 3, which has no room for tags.)
         2 GroupMetadata(GroupKey, GroupMetadataValue) newest 4 flexible 4 writes 3,
         /// A consumer group's epoch.

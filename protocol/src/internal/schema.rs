@@ -128,14 +128,15 @@ macro_rules! key {
 }
 
 /// The records of a coordinator's topic: key type, name, key, value, and the value's versions:
-/// newest, first flexible one, the one that is written.
+/// newest, first flexible one, the one that is written, and an older one for values that need it.
 macro_rules! keyed_records {
     (
         $(#[$attr:meta])*
         $name:ident {
             $( $(#[$vattr:meta])*
                $type:literal $variant:ident($key:ident, $value:ident)
-               newest $newest:literal flexible $flexible:literal writes $writes:literal, )*
+               newest $newest:literal flexible $flexible:literal writes $writes:literal
+               $(or $older:literal if $needs:path)?, )*
         }
     ) => {
         $(#[$attr])*
@@ -167,7 +168,11 @@ macro_rules! keyed_records {
                 match self { $(
                     Self::$variant(key, value) => (
                         encode_key($type, key),
-                        value.as_ref().map(|value| encode_value(value, $writes, $writes >= $flexible)),
+                        value.as_ref().map(|value| {
+                            let version = $writes;
+                            $(let version = if $needs(value) { $older } else { version };)?
+                            encode_value(value, version, version >= $flexible)
+                        }),
                     ),
                 )* }
             }

@@ -316,7 +316,8 @@ pub(super) fn size_of_tags(known: &[(u32, usize)], unknown: &BTreeMap<i32, Bytes
 
 /// Declares the structs of one message, the message itself among them.
 ///
-/// `pub field: Type = default, since V;` is on the wire from version V (else from the first one);
+/// `pub field: Type = default, since V, until W;` is on the wire from version V (else from the first
+/// one) to version W (else to the last one);
 /// a `tagged` block holds the fields that travel as tags of flexible versions when not at default.
 macro_rules! messages {
     (
@@ -324,7 +325,7 @@ macro_rules! messages {
         $(
             $(#[$meta:meta])*
             pub struct $name:ident {
-                $($(#[$fmeta:meta])* pub $field:ident: $type:ty = $default:expr $(, since $since:literal)?;)*
+                $($(#[$fmeta:meta])* pub $field:ident: $type:ty = $default:expr $(, since $since:literal)? $(, until $until:literal)?;)*
                 $(tagged {
                     $($(#[$tmeta:meta])* $tag:literal => pub $tfield:ident: $ttype:ty = $tdefault:expr;)*
                 })?
@@ -357,7 +358,7 @@ macro_rules! messages {
                 wire: $crate::messages::codec::Wire,
             ) -> anyhow::Result<()> {
                 use $crate::messages::codec::Field;
-                $(if true $(&& wire.version >= $since)? {
+                $(if true $(&& wire.version >= $since)? $(&& wire.version <= $until)? {
                     Field::put(&self.$field, buf, wire)?;
                 })*
                 if wire.flexible {
@@ -379,7 +380,7 @@ macro_rules! messages {
             ) -> anyhow::Result<Self> {
                 use $crate::messages::codec::{Field, get_uvarint};
                 let mut message = Self::default();
-                $(if true $(&& wire.version >= $since)? {
+                $(if true $(&& wire.version >= $since)? $(&& wire.version <= $until)? {
                     message.$field = Field::get(buf, wire)?;
                 })*
                 if wire.flexible {
@@ -403,7 +404,7 @@ macro_rules! messages {
                 use $crate::messages::codec::Field;
                 #[allow(unused_mut, reason = "a struct may have no plain field")]
                 let mut size = 0;
-                $(if true $(&& wire.version >= $since)? {
+                $(if true $(&& wire.version >= $since)? $(&& wire.version <= $until)? {
                     size += Field::size(&self.$field, wire);
                 })*
                 if wire.flexible {

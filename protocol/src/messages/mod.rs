@@ -13,6 +13,8 @@ pub mod describe_share_group_offsets_request;
 pub mod describe_share_group_offsets_response;
 pub mod list_offsets_request;
 pub mod list_offsets_response;
+pub mod offset_commit_request;
+pub mod offset_fetch_request;
 pub mod share_acknowledge_request;
 pub mod share_acknowledge_response;
 pub mod share_fetch_request;
@@ -28,6 +30,8 @@ pub use self::describe_share_group_offsets_request::DescribeShareGroupOffsetsReq
 pub use self::describe_share_group_offsets_response::DescribeShareGroupOffsetsResponse;
 pub use self::list_offsets_request::ListOffsetsRequest;
 pub use self::list_offsets_response::ListOffsetsResponse;
+pub use self::offset_commit_request::OffsetCommitRequest;
+pub use self::offset_fetch_request::OffsetFetchRequest;
 pub use self::share_acknowledge_request::ShareAcknowledgeRequest;
 pub use self::share_acknowledge_response::ShareAcknowledgeResponse;
 pub use self::share_fetch_request::ShareFetchRequest;
