@@ -74,9 +74,10 @@ impl Clock {
         self.now() - self.held.load(Ordering::Acquire)
     }
 
-    /// State time that corresponds to a deadline of session time.
-    pub fn from_session(&self, deadline: Ts) -> Ts {
-        deadline.saturating_add(self.held.load(Ordering::Acquire))
+    /// By how many milliseconds sessions have been held so far: by as many the ends of sessions that
+    /// were set before are later.
+    pub fn held(&self) -> i64 {
+        self.held.load(Ordering::Acquire)
     }
 
     /// Moves state time forward to `to`; an earlier time is ignored. With `hold_sessions`, session
@@ -196,6 +197,6 @@ mod tests {
         let clock = Clock::frozen(1_000);
         clock.advance_to(61_000, true);
         assert_eq!((clock.now(), clock.session_now()), (61_000, 1_000));
-        assert_eq!(clock.from_session(46_000), 106_000);
+        assert_eq!(clock.held(), 60_000);
     }
 }

@@ -43,6 +43,19 @@ struct Loaded {
     /// The leader epoch that the log was replayed in.
     epoch: i32,
     machine: GroupCoordinator,
+    /// By how much sessions have been held so far.
+    held: i64,
+}
+
+impl Loaded {
+    /// Lets sessions live on for as long as they were held since.
+    fn hold_sessions(&mut self, broker: &Broker) {
+        let held = broker.clock.held();
+        if held != self.held {
+            self.machine.shift_sessions(held - self.held);
+            self.held = held;
+        }
+    }
 }
 
 /// Share partitions that could not be initialised, and why.
@@ -79,16 +92,19 @@ impl Shard {
         }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.epoch == leadership.leader_epoch {
+            state.hold_sessions(broker);
             return Ok(state);
         }
+        let held = broker.clock.held();
         let mut machine = GroupCoordinator::new();
         records::replay_groups(&self.partition.log, |record| machine.apply(&record))?;
         let image = Topics(&broker.cluster);
-        let interrupted = machine.on_loaded(broker.clock.session_now(), &Configs(broker), &image);
+        let interrupted = machine.on_loaded(broker.clock.now(), &Configs(broker), &image);
         let orphaned = machine.orphaned_topics(&image);
         *state = Loaded {
             epoch: leadership.leader_epoch,
             machine,
+            held,
         };
         drop(state);
         self.set_deadline(broker);
@@ -125,7 +141,7 @@ impl Shard {
     ) -> Result<(R, Failures), ApiError> {
         let (response, effects) = {
             let mut state = self.lock(broker)?;
-            let plan = plan(&state.machine, broker.clock.session_now())?;
+            let plan = plan(&state.machine, broker.clock.now())?;
             self.commit(broker, &mut state, plan)?
         };
         self.set_deadline(broker);
@@ -215,11 +231,9 @@ impl Shard {
     }
 
     fn next_deadline(&self, broker: &Broker) -> Option<Ts> {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state
-            .machine
-            .next_deadline()
-            .map(|at| broker.clock.from_session(at))
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.hold_sessions(broker);
+        state.machine.next_deadline()
     }
 }
 
@@ -264,7 +278,7 @@ impl Due for Shard {
         let broker = self.broker.upgrade()?;
         loop {
             let expired = self.lock(&broker).and_then(|mut state| {
-                let now = broker.clock.session_now();
+                let now = broker.clock.now();
                 match state.machine.on_deadline(now, &Topics(&broker.cluster)) {
                     Some(plan) => self.commit(&broker, &mut state, plan).map(Some),
                     None => Ok(None),
@@ -327,6 +341,7 @@ impl Groups {
             state: Mutex::new(Loaded {
                 epoch: -1,
                 machine: GroupCoordinator::new(),
+                held: 0,
             }),
             owner: Mutex::default(),
             broker: Arc::downgrade(broker),

@@ -23,6 +23,7 @@ pub mod clock;
 pub mod cluster;
 pub mod config;
 pub mod connection;
+pub mod consumer_protocol;
 pub mod context;
 pub mod deadlines;
 #[cfg(test)]

@@ -19,7 +19,7 @@ pub(super) async fn handle(cx: &Cx, request: ListGroupsRequest) -> ListGroupsRes
     let groups = listed.into_iter().map(|group| {
         ListedGroup::default()
             .with_group_id(GroupId(StrBytes::from_string(group.group_id)))
-            .with_protocol_type(StrBytes::from_static_str(group.group_type.protocol_type()))
+            .with_protocol_type(StrBytes::from_string(group.protocol_type))
             .with_group_state(StrBytes::from_static_str(group.state))
             .with_group_type(StrBytes::from_static_str(group.group_type.name()))
     });

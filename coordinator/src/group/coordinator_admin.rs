@@ -18,6 +18,8 @@ pub struct GroupListing {
     pub group_type: GroupType,
     /// Its state's name.
     pub state: &'static str,
+    /// `consumer` or `share`, or what the members of a classic group say; empty when they never did.
+    pub protocol_type: String,
 }
 
 /// How many share groups there are, by state.
@@ -55,13 +57,21 @@ impl GroupCoordinator {
                     .any(|wanted| wanted.eq_ignore_ascii_case(name))
         };
         let mut listed = Vec::new();
-        for group in self.share_groups() {
-            let (group_type, state) = (GroupType::Share, group.state().name());
+        for (group_id, group) in &self.groups {
+            let (group_type, state, protocol_type) = match group {
+                Group::Share(group) => (GroupType::Share, group.state().name(), "share"),
+                Group::Classic(group) => {
+                    let protocol_type = group.protocol_type.as_deref().unwrap_or_default();
+                    (GroupType::Classic, group.state.name(), protocol_type)
+                }
+                Group::Other(_) => continue,
+            };
             if passes(types, group_type.name()) && passes(states, state) {
                 listed.push(GroupListing {
-                    group_id: group.id.clone(),
+                    group_id: group_id.clone(),
                     group_type,
                     state,
+                    protocol_type: protocol_type.to_owned(),
                 });
             }
         }
@@ -72,6 +82,7 @@ impl GroupCoordinator {
     pub fn group_type(&self, group_id: &str) -> Option<GroupType> {
         self.groups.get(group_id).map(|group| match group {
             Group::Share(_) => GroupType::Share,
+            Group::Classic(_) => GroupType::Classic,
             Group::Other(group_type) => *group_type,
         })
     }

@@ -2,14 +2,18 @@
 //! `__consumer_offsets`.
 
 pub mod assignor;
+pub mod classic;
+pub mod consumer_protocol;
 mod coordinator;
 mod coordinator_admin;
 pub mod plan;
 pub mod records;
+mod share_calls;
 mod share_group;
 mod share_heartbeat;
 pub mod share_offsets;
 mod state_partitions;
+pub mod timers;
 
 pub use coordinator::GroupCoordinator;
 pub use coordinator_admin::{GroupListing, ShareGroupCounts};

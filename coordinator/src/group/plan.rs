@@ -3,6 +3,7 @@
 use crate::types::{TopicPartition, TopicPartitions, Ts, Uuid};
 
 use super::records::GroupRecord;
+use super::timers::TimerKey;
 
 /// The outcome of one call, before anything has changed.
 ///
@@ -86,15 +87,15 @@ pub enum AfterDelete {
 /// A volatile deadline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GroupTimer {
-    /// The member is removed when no heartbeat came before `at`.
-    Session {
-        /// The group.
-        group_id: String,
-        /// The member.
-        member_id: String,
-        /// First instant at which the session has expired.
+    /// Falls due at `at`, the first instant that is too late.
+    Set {
+        /// What falls due.
+        key: TimerKey,
+        /// When.
         at: Ts,
     },
+    /// Does not fall due any more.
+    Cancel(TimerKey),
     /// Initialising the group's share partitions may be asked for again from `at` on.
     InitializeRetry {
         /// The group.
@@ -244,16 +245,6 @@ impl GroupType {
     pub fn name(self) -> &'static str {
         match self {
             Self::Classic => "classic",
-            Self::Consumer => "consumer",
-            Self::Share => "share",
-            Self::Streams => "streams",
-        }
-    }
-
-    /// The `ProtocolType` of `ListGroups`; empty for a classic group that has none.
-    pub fn protocol_type(self) -> &'static str {
-        match self {
-            Self::Classic => "",
             Self::Consumer => "consumer",
             Self::Share => "share",
             Self::Streams => "streams",

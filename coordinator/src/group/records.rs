@@ -1,15 +1,23 @@
-//! What a group coordinator logs: the share group records of `__consumer_offsets`, types 10 to 15.
+//! What a group coordinator logs: records of `__consumer_offsets`.
 //!
 //! Each variant is one record; `value: None` is its tombstone. The fields are exactly those of
-//! Kafka's schemas (KIP-932), so that the broker maps them one to one.
+//! Kafka's schemas, so that the broker maps them one to one.
 
 use std::collections::BTreeMap;
 
+use super::consumer_protocol::Blob;
 use crate::types::{TopicPartitions, Ts, Uuid};
 
 /// One record of `__consumer_offsets` that belongs to a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GroupRecord {
+    /// Type 2: a classic group as a whole.
+    ClassicGroup {
+        /// Key: the group.
+        group_id: String,
+        /// The group, or a tombstone.
+        value: Option<ClassicGroupValue>,
+    },
     /// Type 10: who a member is and what it subscribes to.
     ShareMember {
         /// Key: the group.
@@ -64,7 +72,8 @@ impl GroupRecord {
     /// The group that the record belongs to.
     pub fn group_id(&self) -> &str {
         match self {
-            Self::ShareMember { group_id, .. }
+            Self::ClassicGroup { group_id, .. }
+            | Self::ShareMember { group_id, .. }
             | Self::ShareGroup { group_id, .. }
             | Self::ShareTargetMetadata { group_id, .. }
             | Self::ShareTargetMember { group_id, .. }
@@ -72,6 +81,57 @@ impl GroupRecord {
             | Self::ShareStatePartitions { group_id, .. } => group_id,
         }
     }
+
+    /// Whether the record says that something is gone.
+    pub fn is_tombstone(&self) -> bool {
+        match self {
+            Self::ClassicGroup { value, .. } => value.is_none(),
+            Self::ShareMember { value, .. } => value.is_none(),
+            Self::ShareGroup { value, .. } => value.is_none(),
+            Self::ShareTargetMetadata { value, .. } => value.is_none(),
+            Self::ShareTargetMember { value, .. } => value.is_none(),
+            Self::ShareCurrentMember { value, .. } => value.is_none(),
+            Self::ShareStatePartitions { value, .. } => value.is_none(),
+        }
+    }
+}
+
+/// Value of type 2.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct ClassicGroupValue {
+    /// `consumer` for consumers; empty when no member has ever joined.
+    pub protocol_type: String,
+    /// The generation.
+    pub generation: i32,
+    /// The protocol that the members have chosen.
+    pub protocol: Option<String>,
+    /// The leader's member id.
+    pub leader: Option<String>,
+    /// When the group's state changed last; -1 = unknown.
+    pub state_timestamp: Ts,
+    /// The members of the generation.
+    pub members: Vec<ClassicMemberValue>,
+}
+
+/// One member in a value of type 2.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct ClassicMemberValue {
+    /// The member.
+    pub member_id: String,
+    /// Its name over restarts (KIP-345).
+    pub instance_id: Option<String>,
+    /// The client's name for itself.
+    pub client_id: String,
+    /// Client address, as Kafka writes it: `/127.0.0.1`.
+    pub client_host: String,
+    /// Rebalance timeout in milliseconds.
+    pub rebalance_timeout_ms: i32,
+    /// Session timeout in milliseconds.
+    pub session_timeout_ms: i32,
+    /// The member's metadata for the chosen protocol.
+    pub subscription: Blob,
+    /// The member's assignment.
+    pub assignment: Blob,
 }
 
 /// Value of type 10.

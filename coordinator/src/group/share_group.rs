@@ -52,8 +52,6 @@ pub(super) struct ShareGroup {
     pub(super) subscriptions: BTreeMap<String, usize>,
     /// Whether a subscribed partition has state but is in no member's target assignment.
     pub(super) unassigned: bool,
-    /// Volatile: when each member's session ends.
-    pub(super) sessions: BTreeMap<String, Ts>,
     /// Volatile: not before this instant may initialising be asked for again.
     pub(super) initialize_retry_at: Ts,
 }
@@ -77,7 +75,6 @@ impl ShareGroup {
             state: StatePartitions::default(),
             subscriptions: BTreeMap::new(),
             unassigned: false,
-            sessions: BTreeMap::new(),
             initialize_retry_at: 0,
         }
     }
@@ -162,17 +159,16 @@ impl ShareGroup {
                     .map(StatePartitions::load)
                     .unwrap_or_default();
             }
+            GroupRecord::ClassicGroup { .. } => {}
         }
     }
 
     /// Forgets everything that no record holds.
     pub(super) fn forget_volatile(&mut self) {
-        self.sessions.clear();
         self.initialize_retry_at = 0;
     }
 
     fn set_member(&mut self, member_id: &str, value: Option<ShareMemberValue>) {
-        let is_gone = value.is_none();
         for name in value.iter().flat_map(|value| &value.subscribed_topic_names) {
             *self.subscriptions.entry(name.clone()).or_default() += 1;
         }
@@ -187,9 +183,6 @@ impl ShareGroup {
                     self.subscriptions.remove(name);
                 }
             }
-        }
-        if is_gone {
-            self.sessions.remove(member_id);
         }
     }
 

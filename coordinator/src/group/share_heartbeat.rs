@@ -14,6 +14,7 @@ use super::records::{
 };
 use super::share_group::ShareGroup;
 use super::state_partitions::{self, StateTopic, start_offset};
+use super::timers::TimerKey;
 use crate::types::{TopicImage, TopicPartition, TopicPartitions, Ts, Uuid};
 
 pub(super) const JOIN_EPOCH: i32 = 0;
@@ -353,9 +354,8 @@ impl Heartbeat<'_> {
         (is_moved, assigned): (bool, Vec<TopicPartitions>),
     ) -> Plan<ShareHeartbeatResponse> {
         let request = self.request;
-        self.timers.push(GroupTimer::Session {
-            group_id: request.group_id.clone(),
-            member_id: request.member_id.clone(),
+        self.timers.push(GroupTimer::Set {
+            key: TimerKey::session(&request.group_id, &request.member_id),
             at: self
                 .now
                 .saturating_add(Ts::from(self.config.session_timeout_ms)),

@@ -201,6 +201,7 @@ impl Shard {
 
 pub(crate) fn record_type(record: &GroupRecord) -> i16 {
     match record {
+        GroupRecord::ClassicGroup { .. } => 2,
         GroupRecord::ShareMember { .. } => 10,
         GroupRecord::ShareGroup { .. } => 11,
         GroupRecord::ShareTargetMetadata { .. } => 12,
