@@ -302,7 +302,9 @@ impl Broker {
 
     /// Stores configuration values that were checked, and lets who waits look again.
     pub fn store_configs(&self, changes: Vec<ConfigChange>) -> Result<(), ApiError> {
-        self.cluster.store_configs(changes, self.clock.now())?;
+        if self.cluster.store_configs(changes, self.clock.now())? {
+            self.leaders_moved();
+        }
         self.shares.wake_all();
         Ok(())
     }
@@ -331,9 +333,14 @@ impl Broker {
 
     fn moved(&self, id: i32, alive: bool) -> Result<(), ApiError> {
         self.cluster.set_alive(id, alive, self.clock.now())?;
+        self.leaders_moved();
+        Ok(())
+    }
+
+    /// What follows a change of leaders: share partitions and coordinators go with them.
+    fn leaders_moved(&self) {
         self.shares.leaders_changed(self);
         self.groups.leaders_changed(self);
-        Ok(())
     }
 
     /// Closes the data cleanly.

@@ -16,7 +16,7 @@ use ottla_protocol::internal::{
 use ottla_protocol::{ErrorCode, Uuid};
 use ottla_storage::{AppendOptions, Bound, Log, Origin};
 
-use crate::cluster::Leadership;
+use crate::cluster::{Leadership, LeadershipChange};
 use crate::config::{ConfigChange, ResourceType};
 use crate::error_code::ApiError;
 
@@ -28,10 +28,12 @@ const REPLAY_BYTES: usize = 1 << 20;
 const METADATA_EPOCH: i32 = 1;
 /// What a partition change says of a leader that stays.
 const NO_CHANGE: i32 = -2;
+/// What a partition change says of a recovery state that stays.
+const SAME_RECOVERY: i8 = -1;
 
 /// A change of the cluster's image.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum MetadataChange {
+pub(crate) enum MetadataChange {
     /// A topic was made.
     Topic {
         /// Its name.
@@ -48,18 +50,14 @@ pub enum MetadataChange {
         /// Who leads and follows.
         leadership: Leadership,
     },
-    /// Leader, replicas or ISR changed; `None` did not.
+    /// Leader, replicas or ISR changed.
     PartitionChange {
         /// The topic.
         topic_id: Uuid,
         /// The partition's index.
         index: i32,
-        /// The leader, also the same one in a new epoch.
-        leader: Option<i32>,
-        /// The replicas.
-        replicas: Option<Vec<i32>>,
-        /// The replicas in sync.
-        isr: Option<Vec<i32>>,
+        /// What changed.
+        change: LeadershipChange,
     },
     /// A topic was deleted, with its configuration.
     RemoveTopic {
@@ -177,29 +175,26 @@ fn from_change(change: &MetadataChange) -> ClusterMetadataRecord {
             topic_id,
             index,
             leadership,
-        } => ClusterMetadataRecord::Partition(PartitionRecord {
-            partition_id: *index,
-            topic_id: *topic_id,
-            replicas: leadership.replicas.clone(),
-            isr: leadership.isr.clone(),
-            leader: leadership.leader,
-            leader_epoch: leadership.leader_epoch,
-            partition_epoch: leadership.partition_epoch,
-            directories: vec![Uuid::nil(); leadership.replicas.len()],
-            ..Default::default()
-        }),
+        } => ClusterMetadataRecord::Partition(from_leadership(*topic_id, *index, leadership)),
         MetadataChange::PartitionChange {
             topic_id,
             index,
-            leader,
-            replicas,
-            isr,
+            change,
         } => ClusterMetadataRecord::PartitionChange(PartitionChangeRecord {
             partition_id: *index,
             topic_id: *topic_id,
-            isr: isr.clone(),
-            leader: leader.unwrap_or(NO_CHANGE),
-            replicas: replicas.clone(),
+            isr: change.isr.clone(),
+            leader: change.leader.unwrap_or(NO_CHANGE),
+            replicas: change.replicas.clone(),
+            removing_replicas: change.removing.clone(),
+            adding_replicas: change.adding.clone(),
+            leader_recovery_state: change.recovering.map_or(SAME_RECOVERY, i8::from),
+            eligible_leader_replicas: change.elr.clone(),
+            last_known_elr: change.last_known_elr.clone(),
+            directories: change
+                .replicas
+                .as_ref()
+                .map(|all| vec![Uuid::nil(); all.len()]),
             ..Default::default()
         }),
         MetadataChange::RemoveTopic { id } => {
@@ -231,6 +226,26 @@ fn from_change(change: &MetadataChange) -> ClusterMetadataRecord {
     }
 }
 
+fn from_leadership(topic_id: Uuid, index: i32, leadership: &Leadership) -> PartitionRecord {
+    let some = |ids: &[i32]| (!ids.is_empty()).then(|| ids.to_vec());
+    PartitionRecord {
+        partition_id: index,
+        topic_id,
+        replicas: leadership.replicas.clone(),
+        isr: leadership.isr.clone(),
+        removing_replicas: leadership.removing.clone(),
+        adding_replicas: leadership.adding.clone(),
+        leader: leadership.leader,
+        leader_epoch: leadership.leader_epoch,
+        partition_epoch: leadership.partition_epoch,
+        directories: vec![Uuid::nil(); leadership.replicas.len()],
+        leader_recovery_state: i8::from(leadership.recovering),
+        eligible_leader_replicas: some(&leadership.elr),
+        last_known_elr: some(&leadership.last_known_elr),
+        ..Default::default()
+    }
+}
+
 fn to_change(record: ClusterMetadataRecord) -> Option<MetadataChange> {
     Some(match record {
         ClusterMetadataRecord::Topic(r) => MetadataChange::Topic {
@@ -246,14 +261,27 @@ fn to_change(record: ClusterMetadataRecord) -> Option<MetadataChange> {
                 partition_epoch: r.partition_epoch,
                 replicas: r.replicas,
                 isr: r.isr,
+                adding: r.adding_replicas,
+                removing: r.removing_replicas,
+                elr: r.eligible_leader_replicas.unwrap_or_default(),
+                last_known_elr: r.last_known_elr.unwrap_or_default(),
+                recovering: r.leader_recovery_state == 1,
             },
         },
         ClusterMetadataRecord::PartitionChange(r) => MetadataChange::PartitionChange {
             topic_id: r.topic_id,
             index: r.partition_id,
-            leader: (r.leader != NO_CHANGE).then_some(r.leader),
-            replicas: r.replicas,
-            isr: r.isr,
+            change: LeadershipChange {
+                leader: (r.leader != NO_CHANGE).then_some(r.leader),
+                replicas: r.replicas,
+                isr: r.isr,
+                adding: r.adding_replicas,
+                removing: r.removing_replicas,
+                elr: r.eligible_leader_replicas,
+                last_known_elr: r.last_known_elr,
+                recovering: (r.leader_recovery_state != SAME_RECOVERY)
+                    .then_some(r.leader_recovery_state == 1),
+            },
         },
         ClusterMetadataRecord::RemoveTopic(r) => MetadataChange::RemoveTopic { id: r.topic_id },
         ClusterMetadataRecord::Config(r) => MetadataChange::Config(ConfigChange {
@@ -474,8 +502,12 @@ mod tests {
             leader: 1,
             leader_epoch: 2,
             partition_epoch: 3,
-            replicas: vec![1, 2],
-            isr: vec![1],
+            adding: vec![2],
+            removing: vec![3],
+            elr: vec![4],
+            last_known_elr: vec![5],
+            recovering: true,
+            ..Leadership::new(vec![1, 2], vec![1])
         };
         let id = random_topic_id();
         let changes = [
@@ -491,16 +523,24 @@ mod tests {
             MetadataChange::PartitionChange {
                 topic_id: id,
                 index: 4,
-                leader: Some(-1),
-                replicas: None,
-                isr: Some(vec![2]),
+                change: LeadershipChange {
+                    leader: Some(-1),
+                    isr: Some(vec![]),
+                    elr: Some(vec![1]),
+                    last_known_elr: Some(vec![1]),
+                    ..LeadershipChange::default()
+                },
             },
             MetadataChange::PartitionChange {
                 topic_id: id,
                 index: 4,
-                leader: None,
-                replicas: Some(vec![2]),
-                isr: None,
+                change: LeadershipChange {
+                    replicas: Some(vec![2]),
+                    adding: Some(vec![2]),
+                    removing: Some(vec![]),
+                    recovering: Some(false),
+                    ..LeadershipChange::default()
+                },
             },
             MetadataChange::Config(ConfigChange {
                 resource: ResourceType::Group,

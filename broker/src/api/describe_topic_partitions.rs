@@ -2,7 +2,7 @@
 //!
 //! - Topics come sorted by name, at most `max.request.partition.size.limit` partitions at a time;
 //!   the cursor names the next one.
-//! - The lists of eligible leaders are empty, never null: the Java client does not take null.
+//! - The lists of eligible leaders (KIP-966) may be empty, never null: the Java client does not take null.
 
 use std::sync::Arc;
 
@@ -112,8 +112,8 @@ fn describe(
             .with_leader_epoch(leadership.leader_epoch)
             .with_replica_nodes(ids(&leadership.replicas))
             .with_isr_nodes(ids(&leadership.isr))
-            .with_eligible_leader_replicas(Some(vec![]))
-            .with_last_known_elr(Some(vec![]))
+            .with_eligible_leader_replicas(Some(ids(&leadership.elr)))
+            .with_last_known_elr(Some(ids(&leadership.last_known_elr)))
             .with_offline_replicas(offline(&leadership.replicas, &alive))
     };
     DescribeTopicPartitionsResponseTopic::default()

@@ -10,26 +10,9 @@ use ottla_coordinator::wait::WaitList;
 use ottla_protocol::Uuid;
 use ottla_storage::Log;
 
+use super::leadership::Leadership;
 use crate::config::{Configs, LogDefaults, TopicConfig};
 use crate::log_config::log_config;
-
-/// No leader, or no broker.
-pub const NOBODY: i32 = -1;
-
-/// Who leads and who follows a partition.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Leadership {
-    /// The leading broker, or [`NOBODY`].
-    pub leader: i32,
-    /// Grows with each change of leader.
-    pub leader_epoch: i32,
-    /// Grows with each change of this struct.
-    pub partition_epoch: i32,
-    /// All replicas, the preferred leader first.
-    pub replicas: Vec<i32>,
-    /// The replicas in sync.
-    pub isr: Vec<i32>,
-}
 
 /// One partition: its log, and who leads it.
 pub struct Partition {

@@ -1,8 +1,16 @@
 //! The cluster: its image, and the control plane that changes it.
 
+mod apply;
+mod commands;
 pub mod controller;
+pub mod election;
 pub mod image;
+mod leaders;
+pub mod leadership;
 pub mod placement;
+pub mod reassignment;
 
 pub use controller::{BrokerState, Cluster, NewTopic};
-pub use image::{Image, Leadership, NOBODY, Partition, Topic};
+pub use image::{Image, Partition, Topic};
+pub use leaders::Reassignment;
+pub use leadership::{Leadership, LeadershipChange, NOBODY};

@@ -1,12 +1,13 @@
-//! Which replicas a partition gets, and who leads it when brokers come and go. Pure.
+//! Which replicas a new partition gets. Pure.
+
+use std::collections::BTreeMap;
 
 use ottla_protocol::ErrorCode;
 
 use super::controller::NewTopic;
-use super::image::{Leadership, NOBODY, Partition};
+use super::image::Partition;
 use crate::config::TopicDefaults;
 use crate::error_code::ApiError;
-use crate::records::MetadataChange;
 
 /// Longest legal topic name, in bytes.
 const NAME_MAX: usize = 249;
@@ -35,15 +36,46 @@ pub fn check_name(name: &str) -> Result<(), ApiError> {
     ))
 }
 
-/// The replicas of each partition of a new topic.
+/// The brokers that replicas may be placed on.
+#[derive(Debug, Clone, Default)]
+pub struct Sites {
+    /// All brokers of the cluster: what a client may name.
+    pub registered: Vec<i32>,
+    /// Those that are up, with their racks: what is chosen from.
+    pub up: Vec<(i32, Option<String>)>,
+}
+
+impl Sites {
+    fn is_up(&self, id: i32) -> bool {
+        self.up.iter().any(|(up, _)| *up == id)
+    }
+
+    /// The brokers that are up, so that neighbours are in different racks as far as possible.
+    fn alternating(&self) -> Vec<(i32, Option<&str>)> {
+        let mut racks: BTreeMap<Option<&str>, Vec<i32>> = BTreeMap::new();
+        for (id, rack) in &self.up {
+            racks.entry(rack.as_deref()).or_default().push(*id);
+        }
+        let longest = racks.values().map(Vec::len).max().unwrap_or(0);
+        let rounds = 0..longest;
+        rounds
+            .flat_map(|round| {
+                let of_rack = racks.iter();
+                of_rack.filter_map(move |(rack, ids)| Some((*ids.get(round)?, *rack)))
+            })
+            .collect()
+    }
+}
+
+/// The replicas of each partition of a new topic; `start` says where the first partition goes.
 pub fn place(
     new: &NewTopic,
     defaults: &TopicDefaults,
-    alive: &[i32],
+    sites: &Sites,
     start: usize,
 ) -> Result<Vec<Vec<i32>>, ApiError> {
     if !new.assignments.is_empty() {
-        return check_assignments(new, alive);
+        return check_assignments(new, sites);
     }
     let partitions = if new.partitions == -1 {
         defaults.num_partitions
@@ -60,54 +92,63 @@ pub fn place(
             "Number of partitions was set to an invalid non-positive value.",
         ));
     }
-    check_factor(factor, alive.len())?;
-    Ok(spread(
-        0..partitions as usize,
-        factor as usize,
-        alive,
-        start,
-    ))
+    check_factor(factor, sites.up.len())?;
+    let partitions = 0..partitions as usize;
+    Ok(spread(partitions, factor as usize, sites, start))
 }
 
-fn check_factor(factor: i16, alive: usize) -> Result<(), ApiError> {
+fn check_factor(factor: i16, up: usize) -> Result<(), ApiError> {
+    let invalid = |message| ApiError::new(ErrorCode::INVALID_REPLICATION_FACTOR, message);
     if factor <= 0 {
-        return Err(ApiError::new(
-            ErrorCode::INVALID_REPLICATION_FACTOR,
-            "Replication factor must be larger than 0, or -1 to use the default value.",
+        return Err(invalid(
+            "Replication factor must be larger than 0, or -1 to use the default value.".to_owned(),
         ));
     }
-    if factor as usize > alive {
-        let message = format!(
+    if factor as usize > up {
+        return Err(invalid(format!(
             "Unable to replicate the partition {factor} time(s): The target replication factor of {factor} \
-             cannot be reached because only {alive} broker(s) are registered or some brokers have all \
+             cannot be reached because only {up} broker(s) are registered or some brokers have all \
              their log directories cordoned."
-        );
-        return Err(ApiError::new(
-            ErrorCode::INVALID_REPLICATION_FACTOR,
-            message,
-        ));
+        )));
     }
     Ok(())
 }
 
-/// Round robin: partition i starts at broker `start + i`.
+/// Round robin: partition i is led by the broker `start + i` of the alternating order, and followed
+/// by the next ones of racks that it has no replica in yet.
 fn spread(
     partitions: std::ops::Range<usize>,
     factor: usize,
-    alive: &[i32],
+    sites: &Sites,
     start: usize,
 ) -> Vec<Vec<i32>> {
+    let order = sites.alternating();
+    let racks: std::collections::BTreeSet<_> = order.iter().map(|(_, rack)| rack).collect();
     partitions
         .map(|p| {
-            (0..factor)
-                .map(|r| alive[(start + p + r) % alive.len()])
-                .collect()
+            let mut left: Vec<_> = order.clone();
+            left.rotate_left((start + p) % order.len());
+            let mut used = vec![];
+            let mut replicas = vec![];
+            while replicas.len() < factor {
+                let other_rack = left.iter().position(|(_, rack)| !used.contains(rack));
+                let (id, rack) = left.remove(other_rack.unwrap_or(0));
+                replicas.push(id);
+                used.push(rack);
+                if used.len() % racks.len() == 0 {
+                    used.clear();
+                }
+            }
+            replicas
         })
         .collect()
 }
 
-fn check_assignments(new: &NewTopic, alive: &[i32]) -> Result<Vec<Vec<i32>>, ApiError> {
-    let invalid = |message: String| ApiError::new(ErrorCode::INVALID_REPLICA_ASSIGNMENT, message);
+fn invalid(message: String) -> ApiError {
+    ApiError::new(ErrorCode::INVALID_REPLICA_ASSIGNMENT, message)
+}
+
+fn check_assignments(new: &NewTopic, sites: &Sites) -> Result<Vec<Vec<i32>>, ApiError> {
     if new.partitions != -1 || new.replication_factor != -1 {
         return Err(ApiError::new(
             ErrorCode::INVALID_REQUEST,
@@ -124,41 +165,55 @@ fn check_assignments(new: &NewTopic, alive: &[i32]) -> Result<Vec<Vec<i32>>, Api
         }
     }
     let all: Vec<Vec<i32>> = sorted.into_iter().map(|(_, replicas)| replicas).collect();
-    check_replica_lists(&all, None, alive)?;
+    check_replica_lists(&all, 0, None, sites)?;
     Ok(all)
 }
 
+/// Checks the replicas of the partitions from `first` on; without a `factor`, the first list's length
+/// is everybody's.
 fn check_replica_lists(
     lists: &[Vec<i32>],
+    first: usize,
     factor: Option<usize>,
-    alive: &[i32],
+    sites: &Sites,
 ) -> Result<(), ApiError> {
-    let invalid = |message: String| ApiError::new(ErrorCode::INVALID_REPLICA_ASSIGNMENT, message);
     let factor = factor.or_else(|| lists.first().map(Vec::len)).unwrap_or(0);
-    for replicas in lists {
-        if replicas.is_empty() {
-            return Err(invalid(
-                "The manual partition assignment includes an empty replica list.".to_owned(),
-            ));
-        }
+    for (replicas, index) in lists.iter().zip(first..) {
+        check_replicas(replicas, &sites.registered)?;
         if replicas.len() != factor {
             return Err(invalid(format!(
                 "The manual partition assignment includes a partition with {} replica(s), but this is not consistent with previous partitions, which have {factor} replica(s).",
                 replicas.len()
             )));
         }
-        for (i, id) in replicas.iter().enumerate() {
-            if replicas[..i].contains(id) {
-                return Err(invalid(format!(
-                    "The manual partition assignment includes the broker {id} more than once."
-                )));
-            }
-            if !alive.contains(id) {
-                return Err(invalid(format!(
-                    "The manual partition assignment includes broker {id}, but no such broker is registered."
-                )));
-            }
+        if !replicas.iter().any(|&id| sites.is_up(id)) {
+            return Err(invalid(format!(
+                "All brokers specified in the manual partition assignment for partition {index} are fenced or in controlled shutdown."
+            )));
         }
+    }
+    Ok(())
+}
+
+/// Checks a list of replicas that a client gave.
+pub(super) fn check_replicas(replicas: &[i32], registered: &[i32]) -> Result<(), ApiError> {
+    if replicas.is_empty() {
+        return Err(invalid(
+            "The manual partition assignment includes an empty replica list.".to_owned(),
+        ));
+    }
+    let mut sorted = replicas.to_vec();
+    sorted.sort_unstable();
+    if let Some(id) = sorted.iter().find(|id| !registered.contains(id)) {
+        return Err(invalid(format!(
+            "The manual partition assignment includes broker {id}, but no such broker is registered."
+        )));
+    }
+    if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(invalid(format!(
+            "The manual partition assignment includes the broker {} more than once.",
+            pair[0]
+        )));
     }
     Ok(())
 }
@@ -169,16 +224,18 @@ pub fn extend(
     have: &[std::sync::Arc<Partition>],
     total: i32,
     assignments: Option<Vec<Vec<i32>>>,
-    alive: &[i32],
+    sites: &Sites,
     start: usize,
 ) -> Result<Vec<Vec<i32>>, ApiError> {
-    let invalid = |message: String| ApiError::new(ErrorCode::INVALID_PARTITIONS, message);
+    let invalid_count = |message: String| ApiError::new(ErrorCode::INVALID_PARTITIONS, message);
     let count = have.len() as i32;
     if total == count {
-        return Err(invalid(format!("Topic already has {count} partition(s).")));
+        return Err(invalid_count(format!(
+            "Topic already has {count} partition(s)."
+        )));
     }
     if total < count {
-        return Err(invalid(format!(
+        return Err(invalid_count(format!(
             "The topic {name} currently has {count} partition(s); {total} would not be an increase."
         )));
     }
@@ -186,81 +243,18 @@ pub fn extend(
     let factor = have.first().map_or(1, |p| p.leadership().replicas.len());
     if let Some(lists) = assignments {
         if lists.len() != added {
-            let message = format!(
+            return Err(invalid(format!(
                 "Attempted to add {added} additional partition(s), but only {} assignment(s) were specified.",
                 lists.len()
-            );
-            return Err(ApiError::new(
-                ErrorCode::INVALID_REPLICA_ASSIGNMENT,
-                message,
-            ));
+            )));
         }
-        check_replica_lists(&lists, Some(factor), alive)?;
+        check_replica_lists(&lists, have.len(), Some(factor), sites)?;
         return Ok(lists);
     }
-    check_factor(factor as i16, alive.len())?;
-    Ok(spread(have.len()..total as usize, factor, alive, start))
+    check_factor(factor as i16, sites.up.len())?;
+    Ok(spread(have.len()..total as usize, factor, sites, start))
 }
 
-/// What becomes of a partition when broker `id`, one of its replicas, goes down or comes up.
-pub fn react(
-    partition: &Partition,
-    now: &Leadership,
-    alive: &[i32],
-    id: i32,
-    up: bool,
-) -> Option<MetadataChange> {
-    let mut isr = now.isr.clone();
-    if up {
-        // Storage is shared, so a broker that is back is in sync at once.
-        if !isr.contains(&id) {
-            isr = now
-                .replicas
-                .iter()
-                .copied()
-                .filter(|r| isr.contains(r) || *r == id)
-                .collect();
-        }
-    } else if isr.len() > 1 {
-        // The last one in sync stays in the ISR, as in Kafka: it alone may lead again.
-        isr.retain(|&r| r != id);
-    }
-    let leader_lost = now.leader == NOBODY || !alive.contains(&now.leader);
-    let leader = leader_lost
-        .then(|| {
-            now.replicas
-                .iter()
-                .copied()
-                .find(|r| isr.contains(r) && alive.contains(r))
-        })
-        .map(|found| found.unwrap_or(NOBODY))
-        .filter(|&found| found != now.leader);
-    if leader.is_none() && isr == now.isr {
-        return None;
-    }
-    Some(MetadataChange::PartitionChange {
-        topic_id: partition.topic_id,
-        index: partition.index,
-        leader,
-        replicas: None,
-        isr: (isr != now.isr).then_some(isr),
-    })
-}
-
-/// The change that starts a new leader epoch after a restart: the preferred replica leads.
-pub fn elect_anew(partition: &Partition, alive: &[i32]) -> MetadataChange {
-    let now = partition.leadership();
-    let isr: Vec<i32> = now
-        .replicas
-        .iter()
-        .copied()
-        .filter(|r| alive.contains(r))
-        .collect();
-    MetadataChange::PartitionChange {
-        topic_id: partition.topic_id,
-        index: partition.index,
-        leader: Some(isr.first().copied().unwrap_or(NOBODY)),
-        replicas: None,
-        isr: Some(if isr.is_empty() { now.isr.clone() } else { isr }),
-    }
-}
+#[cfg(test)]
+#[path = "placement_tests.rs"]
+mod tests;
