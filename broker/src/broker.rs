@@ -406,6 +406,19 @@ impl ottla_coordinator::types::TopicImage for Topics<'_> {
     }
 }
 
+impl ottla_coordinator::group::consumer::request::MatchedTopics for Topics<'_> {
+    fn version(&self) -> i64 {
+        self.0.image().topics_version
+    }
+
+    fn matching(&self, regex: &str) -> Result<Vec<String>, String> {
+        let pattern = crate::topic_pattern::TopicPattern::new(regex)?;
+        let image = self.0.image();
+        let names = image.topics.keys().filter(|name| pattern.matches(name));
+        Ok(names.map(ToString::to_string).collect())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::java_hash;

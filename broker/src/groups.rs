@@ -7,6 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use ottla_coordinator::group::consumer::assignor::Assignor;
+use ottla_coordinator::group::consumer::request::{ConsumerGroupConfig, MigrationPolicy};
 use ottla_coordinator::group::plan::{
     AfterDelete, GroupEffect, GroupErrorKind, InitializePartition, Plan, ShareGroupConfig,
     ShareGroupConfigs,
@@ -68,6 +70,10 @@ impl ShareGroupConfigs for Configs<'_> {
     fn share(&self, group_id: &str) -> ShareGroupConfig {
         share_group_config(self.0, group_id)
     }
+
+    fn consumer(&self, group_id: &str) -> ConsumerGroupConfig {
+        consumer_group_config(self.0, group_id)
+    }
 }
 
 /// What a share group's coordinator runs with.
@@ -80,6 +86,24 @@ pub fn share_group_config(broker: &Broker, group: &str) -> ShareGroupConfig {
         assignment_interval_ms: own.share.assignment_interval_ms,
         max_size: bounds.max_size,
         initialize_retry_interval_ms: bounds.initialize_retry_interval_ms,
+    }
+}
+
+/// What a consumer group's coordinator runs with.
+pub fn consumer_group_config(broker: &Broker, group: &str) -> ConsumerGroupConfig {
+    let own = broker.group_config(group);
+    let config = broker.config();
+    let bounds = &config.consumer_groups;
+    let assignors = bounds.assignors.iter();
+    ConsumerGroupConfig {
+        session_timeout_ms: own.consumer.session_timeout_ms,
+        heartbeat_interval_ms: own.consumer.heartbeat_interval_ms,
+        assignment_interval_ms: own.consumer.assignment_interval_ms,
+        max_size: bounds.max_size,
+        assignors: assignors
+            .filter_map(|name| Assignor::by_name(name))
+            .collect(),
+        migration: MigrationPolicy::by_name(&bounds.migration_policy),
     }
 }
 
@@ -414,6 +438,11 @@ pub fn error_code(kind: GroupErrorKind) -> ErrorCode {
         GroupErrorKind::NonEmptyGroup => ErrorCode::NON_EMPTY_GROUP,
         GroupErrorKind::GroupIdNotFound => ErrorCode::GROUP_ID_NOT_FOUND,
         GroupErrorKind::GroupMaxSizeReached => ErrorCode::GROUP_MAX_SIZE_REACHED,
+        GroupErrorKind::FencedInstanceId => ErrorCode::FENCED_INSTANCE_ID,
         GroupErrorKind::FencedMemberEpoch => ErrorCode::FENCED_MEMBER_EPOCH,
+        GroupErrorKind::UnreleasedInstanceId => ErrorCode::UNRELEASED_INSTANCE_ID,
+        GroupErrorKind::UnsupportedAssignor => ErrorCode::UNSUPPORTED_ASSIGNOR,
+        GroupErrorKind::StaleMemberEpoch => ErrorCode::STALE_MEMBER_EPOCH,
+        GroupErrorKind::InvalidRegularExpression => ErrorCode::INVALID_REGULAR_EXPRESSION,
     }
 }

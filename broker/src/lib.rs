@@ -41,5 +41,6 @@ pub mod server;
 pub mod share_state;
 pub mod shares;
 pub mod start_error;
+mod topic_pattern;
 
 pub use builder::Builder;

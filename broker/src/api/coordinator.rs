@@ -24,6 +24,19 @@ pub(super) fn share_groups_on(cx: &Cx) -> Result<(), ErrorCode> {
     Ok(())
 }
 
+/// Refuses requests of the consumer group protocol while `group.version` is 0 or
+/// `group.coordinator.rebalance.protocols` leaves it out (KIP-848).
+pub(super) fn consumer_groups_on(cx: &Cx) -> Result<(), ErrorCode> {
+    let protocols = &cx.broker.config().rebalance_protocols;
+    let is_off = !protocols
+        .iter()
+        .any(|name| name.eq_ignore_ascii_case("consumer"));
+    if is_off || cx.broker.feature_level("group.version") == 0 {
+        return Err(ErrorCode::UNSUPPORTED_VERSION);
+    }
+    Ok(())
+}
+
 /// The internal topic that holds the keys of a FindCoordinator key type.
 pub(super) fn topic_of(key_type: i8) -> Option<&'static str> {
     match key_type {

@@ -19,6 +19,8 @@ use crate::context::Cx;
 mod alter_share_group_offsets;
 pub mod api_versions;
 mod config_resources;
+mod consumer_group_describe;
+mod consumer_group_heartbeat;
 mod coordinator;
 mod create_partitions;
 mod create_topics;
@@ -135,6 +137,8 @@ apis! {
     46, 0..=0, list_partition_reassignments, ListPartitionReassignmentsRequest;
     57, 0..=2, update_features, UpdateFeaturesRequest;
     60, 0..=2, describe_cluster, DescribeClusterRequest;
+    68, 0..=1, consumer_group_heartbeat, ConsumerGroupHeartbeatRequest;
+    69, 0..=1, consumer_group_describe, ConsumerGroupDescribeRequest;
     74, 0..=1, list_config_resources, ListConfigResourcesRequest;
     75, 0..=0, describe_topic_partitions, DescribeTopicPartitionsRequest;
     76, 1..=1, share_group_heartbeat, ShareGroupHeartbeatRequest;

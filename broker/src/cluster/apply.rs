@@ -1,6 +1,6 @@
 //! What a recorded change does to the image and to the logs; the same at replay.
 
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError, RwLockWriteGuard};
 
 use ottla_storage::Log;
 
@@ -32,7 +32,7 @@ impl Cluster {
     }
 
     pub(super) fn apply(&self, change: MetadataChange, now: i64) -> Result<(), ApiError> {
-        let mut image = self.image.write().unwrap_or_else(PoisonError::into_inner);
+        let mut image = self.image_mut();
         match change {
             MetadataChange::Topic { name, id } => {
                 let name: Arc<str> = name.into();
@@ -40,6 +40,7 @@ impl Cluster {
                 let topic = Arc::new(Topic::new(Arc::clone(&name), id, config));
                 image.topics.insert(name, Arc::clone(&topic));
                 image.topics_by_id.insert(id, topic);
+                image.topics_version += 1;
             }
             MetadataChange::Partition {
                 topic_id,
@@ -51,6 +52,7 @@ impl Cluster {
                 };
                 drop(image);
                 self.add_partition(&topic, index, leadership, now)?;
+                self.image_mut().topics_version += 1;
             }
             MetadataChange::PartitionChange {
                 topic_id,
@@ -69,6 +71,7 @@ impl Cluster {
                     return Ok(());
                 };
                 image.topics.remove(&topic.name);
+                image.topics_version += 1;
                 image
                     .configs
                     .remove_resource(ResourceType::Topic, &topic.name);
@@ -90,6 +93,10 @@ impl Cluster {
             MetadataChange::ProducerIds { next } => image.next_producer_id = next,
         }
         Ok(())
+    }
+
+    fn image_mut(&self) -> RwLockWriteGuard<'_, Image> {
+        self.image.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn resolve(&self, image: &Image, topic: &str) -> TopicConfig {

@@ -179,6 +179,8 @@ pub struct Image {
     pub topics: BTreeMap<Arc<str>, Arc<Topic>>,
     /// Topics by id.
     pub topics_by_id: HashMap<Uuid, Arc<Topic>>,
+    /// Rises after a topic has come or gone, and after one has a partition more.
+    pub topics_version: i64,
     /// Static and stored configurations.
     pub configs: Configs,
     /// Finalized feature levels.
@@ -195,6 +197,7 @@ impl Image {
         Self {
             topics: BTreeMap::new(),
             topics_by_id: HashMap::new(),
+            topics_version: 0,
             configs,
             features: BTreeMap::new(),
             features_epoch: 0,

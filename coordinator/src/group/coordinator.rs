@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::classic::group::ClassicGroup;
+use super::consumer::ConsumerGroup;
+use super::consumer_calls;
 use super::plan::{GroupEffect, GroupTimer, GroupType, Plan, ShareGroupConfigs};
 use super::records::{ClassicGroupValue, GroupRecord};
 use super::share_group::ShareGroup;
@@ -15,6 +17,7 @@ use crate::types::{TopicImage, Ts};
 pub(super) enum Group {
     Share(Box<ShareGroup>),
     Classic(Box<ClassicGroup>),
+    Consumer(Box<ConsumerGroup>),
     /// A group of a type that has its records elsewhere: it only keeps its id taken.
     Other(GroupType),
 }
@@ -44,6 +47,7 @@ impl GroupCoordinator {
             GroupRecord::ClassicGroup { group_id, value } => {
                 self.apply_classic(group_id, value.as_ref());
             }
+            GroupRecord::Consumer { group_id, record } => self.apply_consumer(group_id, record),
             _ => self.apply_share(record),
         }
     }
@@ -131,6 +135,9 @@ impl GroupCoordinator {
         self.timers.clear();
         let mut effects = Vec::new();
         for group in self.groups.values_mut() {
+            if let Group::Consumer(group) = group {
+                consumer_calls::loaded(group, now, &configs.consumer(&group.id), &mut self.timers);
+            }
             let Group::Share(group) = group else { continue };
             group.forget_volatile();
             group.note_unassigned();
@@ -152,6 +159,11 @@ impl GroupCoordinator {
             match timer {
                 GroupTimer::Set { key, at } => self.timers.set(key.clone(), *at),
                 GroupTimer::Cancel(key) => self.timers.cancel(key.clone()),
+                GroupTimer::TopicsSeen { group_id, version } => {
+                    if let Some(Group::Consumer(group)) = self.groups.get_mut(group_id) {
+                        group.topics_seen(*version);
+                    }
+                }
                 GroupTimer::InitializeRetry { group_id, at } => {
                     if let Some(Group::Share(group)) = self.groups.get_mut(group_id) {
                         group.initialize_retry_at = *at;
@@ -173,6 +185,9 @@ impl GroupCoordinator {
         while let Some(key) = self.timers.first_due(now).cloned() {
             let plan = match &key {
                 TimerKey::Session { group, member } => self.session_ended(group, member, image),
+                TimerKey::RebalanceTimeout { group, member } => {
+                    self.rebalance_timed_out(group, member, image)
+                }
                 _ => None,
             };
             match plan {
@@ -189,8 +204,12 @@ impl GroupCoordinator {
         member_id: &str,
         image: &dyn TopicImage,
     ) -> Option<Plan<()>> {
-        let Some(Group::Share(group)) = self.groups.get(group_id) else {
-            return None;
+        let group = match self.groups.get(group_id) {
+            Some(Group::Share(group)) => group,
+            Some(Group::Consumer(group)) => {
+                return consumer_calls::fence(group, member_id, image);
+            }
+            _ => return None,
         };
         if !group.members.contains_key(member_id) {
             return None;

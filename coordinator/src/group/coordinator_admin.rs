@@ -64,6 +64,7 @@ impl GroupCoordinator {
                     let protocol_type = group.protocol_type.as_deref().unwrap_or_default();
                     (GroupType::Classic, group.state.name(), protocol_type)
                 }
+                Group::Consumer(group) => (GroupType::Consumer, group.state().name(), "consumer"),
                 Group::Other(_) => continue,
             };
             if passes(types, group_type.name()) && passes(states, state) {
@@ -83,6 +84,7 @@ impl GroupCoordinator {
         self.groups.get(group_id).map(|group| match group {
             Group::Share(_) => GroupType::Share,
             Group::Classic(_) => GroupType::Classic,
+            Group::Consumer(_) => GroupType::Consumer,
             Group::Other(group_type) => *group_type,
         })
     }

@@ -3,6 +3,8 @@
 
 pub mod assignor;
 pub mod classic;
+pub mod consumer;
+mod consumer_calls;
 pub mod consumer_protocol;
 mod coordinator;
 mod coordinator_admin;

@@ -2,6 +2,7 @@
 
 use crate::types::{TopicPartition, TopicPartitions, Ts, Uuid};
 
+use super::consumer::request::ConsumerGroupConfig;
 use super::records::GroupRecord;
 use super::timers::TimerKey;
 
@@ -96,6 +97,13 @@ pub enum GroupTimer {
     },
     /// Does not fall due any more.
     Cancel(TimerKey),
+    /// A consumer group has looked at the topics in this version.
+    TopicsSeen {
+        /// The group.
+        group_id: String,
+        /// As `MatchedTopics::version` says.
+        version: i64,
+    },
     /// Initialising the group's share partitions may be asked for again from `at` on.
     InitializeRetry {
         /// The group.
@@ -138,11 +146,17 @@ impl Default for ShareGroupConfig {
 pub trait ShareGroupConfigs {
     /// The config in force for `group_id`.
     fn share(&self, group_id: &str) -> ShareGroupConfig;
+    /// The config in force for the consumer group `group_id`.
+    fn consumer(&self, group_id: &str) -> ConsumerGroupConfig;
 }
 
 impl ShareGroupConfigs for ShareGroupConfig {
     fn share(&self, _group_id: &str) -> ShareGroupConfig {
         *self
+    }
+
+    fn consumer(&self, _group_id: &str) -> ConsumerGroupConfig {
+        ConsumerGroupConfig::default()
     }
 }
 
@@ -205,8 +219,18 @@ pub enum GroupErrorKind {
     GroupIdNotFound,
     /// `GROUP_MAX_SIZE_REACHED` (81).
     GroupMaxSizeReached,
+    /// `FENCED_INSTANCE_ID` (82).
+    FencedInstanceId,
     /// `FENCED_MEMBER_EPOCH` (110).
     FencedMemberEpoch,
+    /// `UNRELEASED_INSTANCE_ID` (111).
+    UnreleasedInstanceId,
+    /// `UNSUPPORTED_ASSIGNOR` (112).
+    UnsupportedAssignor,
+    /// `STALE_MEMBER_EPOCH` (113).
+    StaleMemberEpoch,
+    /// `INVALID_REGULAR_EXPRESSION` (128).
+    InvalidRegularExpression,
 }
 
 impl GroupError {

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use super::consumer::records::ConsumerRecord;
 use super::consumer_protocol::Blob;
 use crate::types::{TopicPartitions, Ts, Uuid};
 
@@ -17,6 +18,13 @@ pub enum GroupRecord {
         group_id: String,
         /// The group, or a tombstone.
         value: Option<ClassicGroupValue>,
+    },
+    /// Types 3, 5, 6, 7, 8 and 16: one record of a consumer group.
+    Consumer {
+        /// Key: the group.
+        group_id: String,
+        /// The rest of the key, and the value.
+        record: ConsumerRecord,
     },
     /// Type 10: who a member is and what it subscribes to.
     ShareMember {
@@ -73,6 +81,7 @@ impl GroupRecord {
     pub fn group_id(&self) -> &str {
         match self {
             Self::ClassicGroup { group_id, .. }
+            | Self::Consumer { group_id, .. }
             | Self::ShareMember { group_id, .. }
             | Self::ShareGroup { group_id, .. }
             | Self::ShareTargetMetadata { group_id, .. }
@@ -82,10 +91,20 @@ impl GroupRecord {
         }
     }
 
+    /// Records of one consumer group.
+    pub(super) fn of_consumer(group_id: &str, records: Vec<ConsumerRecord>) -> Vec<Self> {
+        let of_group = |record| Self::Consumer {
+            group_id: group_id.to_owned(),
+            record,
+        };
+        records.into_iter().map(of_group).collect()
+    }
+
     /// Whether the record says that something is gone.
     pub fn is_tombstone(&self) -> bool {
         match self {
             Self::ClassicGroup { value, .. } => value.is_none(),
+            Self::Consumer { record, .. } => record.is_tombstone(),
             Self::ShareMember { value, .. } => value.is_none(),
             Self::ShareGroup { value, .. } => value.is_none(),
             Self::ShareTargetMetadata { value, .. } => value.is_none(),

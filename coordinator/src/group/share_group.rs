@@ -159,7 +159,7 @@ impl ShareGroup {
                     .map(StatePartitions::load)
                     .unwrap_or_default();
             }
-            GroupRecord::ClassicGroup { .. } => {}
+            GroupRecord::ClassicGroup { .. } | GroupRecord::Consumer { .. } => {}
         }
     }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ottla_coordinator::group::GroupCoordinator;
+use ottla_coordinator::group::consumer::records::ConsumerRecord;
 use ottla_coordinator::group::plan::{
     GroupEffect, GroupError, GroupErrorKind, InitializePartition, Plan, ShareGroupConfig,
     ShareHeartbeatRequest, ShareHeartbeatResponse,
@@ -202,6 +203,14 @@ impl Shard {
 pub(crate) fn record_type(record: &GroupRecord) -> i16 {
     match record {
         GroupRecord::ClassicGroup { .. } => 2,
+        GroupRecord::Consumer { record, .. } => match record {
+            ConsumerRecord::Group(_) => 3,
+            ConsumerRecord::Member(..) => 5,
+            ConsumerRecord::TargetMetadata(_) => 6,
+            ConsumerRecord::TargetMember(..) => 7,
+            ConsumerRecord::CurrentMember(..) => 8,
+            ConsumerRecord::Regex(..) => 16,
+        },
         GroupRecord::ShareMember { .. } => 10,
         GroupRecord::ShareGroup { .. } => 11,
         GroupRecord::ShareTargetMetadata { .. } => 12,

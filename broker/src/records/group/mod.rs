@@ -4,6 +4,7 @@ use ottla_coordinator::group::records::GroupRecord;
 use ottla_protocol::internal::{ConsumerOffsetsRecord as Wire, GroupKey, MemberKey};
 
 mod classic;
+mod consumer;
 mod share;
 
 fn group_key(group_id: &str) -> GroupKey {
@@ -23,6 +24,7 @@ fn member_key(group_id: &str, member_id: &str) -> MemberKey {
 pub(super) fn encode(record: &GroupRecord) -> Wire {
     match record {
         GroupRecord::ClassicGroup { group_id, value } => classic::encode(group_id, value.as_ref()),
+        GroupRecord::Consumer { group_id, record } => consumer::encode(group_id, record),
         GroupRecord::ShareMember {
             group_id,
             member_id,
@@ -52,7 +54,10 @@ pub(super) fn encode(record: &GroupRecord) -> Wire {
 pub(super) fn decode(record: Wire) -> Option<GroupRecord> {
     match record {
         Wire::GroupMetadata(key, value) => Some(classic::decode(key, value)),
-        _ => share::decode(record),
+        record => match consumer::decode(record) {
+            Ok(record) => Some(record),
+            Err(other) => share::decode(*other),
+        },
     }
 }
 

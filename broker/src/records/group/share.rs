@@ -151,7 +151,7 @@ pub(super) fn decode(record: Wire) -> Option<GroupRecord> {
     })
 }
 
-fn from_partitions(topics: &[TopicPartitions]) -> Vec<internal::TopicPartitions> {
+pub(super) fn from_partitions(topics: &[TopicPartitions]) -> Vec<internal::TopicPartitions> {
     let one = |topic: &TopicPartitions| internal::TopicPartitions {
         topic_id: Uuid::from_bytes(topic.topic_id.0),
         partitions: topic.partitions.clone(),
@@ -160,7 +160,7 @@ fn from_partitions(topics: &[TopicPartitions]) -> Vec<internal::TopicPartitions>
     topics.iter().map(one).collect()
 }
 
-fn to_partitions(topics: Vec<internal::TopicPartitions>) -> Vec<TopicPartitions> {
+pub(super) fn to_partitions(topics: Vec<internal::TopicPartitions>) -> Vec<TopicPartitions> {
     let one = |topic: internal::TopicPartitions| TopicPartitions {
         topic_id: topic_id(topic.topic_id),
         partitions: topic.partitions,

@@ -1,0 +1,17 @@
+//! Consumer groups (KIP-848): the coordinator assigns, members follow.
+
+pub mod assignor;
+pub mod describe;
+mod group;
+pub(super) mod heartbeat;
+pub(super) mod members;
+mod owned;
+mod range;
+mod reconcile;
+pub mod records;
+pub mod request;
+mod topics;
+mod uniform;
+
+pub(super) use group::ConsumerGroup;
+pub use group::ConsumerGroupState;

@@ -1,0 +1,9 @@
+//! Consumer groups (KIP-848), through the public API of the coordinator.
+#![cfg(not(ottla_loom))]
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod assignors;
+mod heartbeat;
+mod random;
+mod support;
+mod topics;
