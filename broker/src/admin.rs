@@ -62,6 +62,14 @@ async fn metrics(State(process): Admin) -> Response {
     let broker = &process.broker;
     let open: usize = broker.nodes().map(|node| node.connection_count()).sum();
     broker.metrics.connections.set(open as i64);
+    let (mut sessions, mut partitions, mut evicted) = (0, 0, 0);
+    for node in broker.nodes() {
+        let cache = node.fetch_sessions();
+        sessions += cache.len();
+        partitions += cache.partitions();
+        evicted += cache.evicted();
+    }
+    broker.metrics.fetch_sessions(sessions, partitions, evicted);
     let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     (
         [(header::CONTENT_TYPE, content_type)],
@@ -128,6 +136,7 @@ async fn brokers(State(process): Admin) -> Json<Value> {
             json!({
                 "id": node.id, "alive": alive, "rack": node.rack, "listeners": listeners,
                 "connections": node.connection_count(), "share_sessions": node.sessions().len(),
+                "fetch_sessions": node.fetch_sessions().len(),
             })
         })
         .collect();

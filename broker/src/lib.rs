@@ -30,6 +30,7 @@ pub mod deadlines;
 mod docs_tests;
 pub mod error_code;
 pub mod features;
+pub mod fetch_sessions;
 pub mod groups;
 mod log_config;
 pub mod metrics;

@@ -49,6 +49,35 @@ pub struct Metrics {
     pub share_lock_timeouts: Counter,
     /// Share-partition state writes that failed.
     pub share_write_failures: Counter,
+    fetch_sessions: FetchSessionMetrics,
+}
+
+/// The fetch sessions of all logical brokers, under the names of Kafka's `FetchSessionCache`.
+#[derive(Debug, Default)]
+struct FetchSessionMetrics {
+    sessions: Gauge,
+    partitions: Gauge,
+    evictions: Counter,
+}
+
+impl FetchSessionMetrics {
+    fn register(&self, registry: &mut Registry) {
+        registry.register(
+            "num_incremental_fetch_sessions",
+            "Fetch sessions",
+            self.sessions.clone(),
+        );
+        registry.register(
+            "num_incremental_fetch_partitions_cached",
+            "Partitions in fetch sessions",
+            self.partitions.clone(),
+        );
+        registry.register(
+            "incremental_fetch_session_evictions",
+            "Fetch sessions that gave way to others",
+            self.evictions.clone(),
+        );
+    }
 }
 
 impl fmt::Debug for Metrics {
@@ -117,6 +146,8 @@ impl Metrics {
             "Records acknowledged by share consumers, by type",
             share_acknowledged.clone(),
         );
+        let fetch_sessions = FetchSessionMetrics::default();
+        fetch_sessions.register(&mut registry);
         Self {
             registry,
             apis,
@@ -130,7 +161,18 @@ impl Metrics {
             share_acknowledged,
             share_lock_timeouts,
             share_write_failures,
+            fetch_sessions,
         }
+    }
+
+    /// What the fetch sessions of all logical brokers are now.
+    pub fn fetch_sessions(&self, sessions: usize, partitions: usize, evicted: u64) {
+        let metrics = &self.fetch_sessions;
+        metrics.sessions.set(sessions as i64);
+        metrics.partitions.set(partitions as i64);
+        // Evictions only grow; another scrape may have been quicker.
+        let seen = metrics.evictions.inner();
+        seen.fetch_max(evicted, std::sync::atomic::Ordering::Relaxed);
     }
 
     /// A request was answered.

@@ -1,4 +1,4 @@
-//! A logical broker: its listeners, its connections, and the share sessions opened through it.
+//! A logical broker: its listeners, its connections, and the share and fetch sessions opened through it.
 
 use std::collections::HashMap;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 use crate::broker::Broker;
 use crate::config::{BrokerConfig, Listener};
 use crate::context::Connection;
+use crate::fetch_sessions::FetchSessions;
 use crate::shares::Handle;
 use crate::start_error::StartError;
 
@@ -64,6 +65,7 @@ pub struct Node {
     /// Its listeners, in the order of the configuration.
     pub listeners: Vec<Arc<NodeListener>>,
     sessions: Mutex<ShareSessions<Handle>>,
+    fetch_sessions: Mutex<FetchSessions>,
     connections: Mutex<HashMap<u64, Weak<Connection>>>,
     /// Told for each connection that is accepted.
     opened: Notify,
@@ -78,11 +80,13 @@ impl Node {
             .map(|listener| resolve(listener).map(Arc::new))
             .collect::<Result<_, StartError>>()?;
         let limit = usize::try_from(config.share_groups.max_share_sessions).unwrap_or(0);
+        let slots = usize::try_from(config.network.fetch_session_slots).unwrap_or(0);
         Ok(Self {
             id: config.node_id,
             rack: config.rack.clone(),
             listeners,
             sessions: Mutex::new(ShareSessions::new(limit)),
+            fetch_sessions: Mutex::new(FetchSessions::new(slots)),
             connections: Mutex::default(),
             opened: Notify::new(),
         })
@@ -91,6 +95,13 @@ impl Node {
     /// The share sessions of this broker.
     pub fn sessions(&self) -> MutexGuard<'_, ShareSessions<Handle>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The fetch sessions of this broker.
+    pub fn fetch_sessions(&self) -> MutexGuard<'_, FetchSessions> {
+        self.fetch_sessions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Host and port by which a client on `conn` reaches this broker: on the listener of the same
@@ -154,8 +165,9 @@ impl Node {
         self.connections().len()
     }
 
-    /// Ends every connection.
+    /// Ends every connection, and the fetch sessions, as after a restart.
     pub fn close_connections(&self) {
+        self.fetch_sessions().clear();
         let all: Vec<_> = self
             .connections()
             .values()

@@ -13,7 +13,7 @@ use ottla_protocol::messages::list_offsets_response::{
     ListOffsetsPartitionResponse, ListOffsetsResponse, ListOffsetsTopicResponse,
 };
 
-use super::fetch::check_epoch;
+use super::fetch_read::check_epoch;
 use crate::cluster::Partition;
 use crate::context::Cx;
 use crate::error_code::ApiError;

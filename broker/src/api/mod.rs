@@ -34,6 +34,7 @@ mod describe_share_group_offsets;
 mod describe_topic_partitions;
 mod endpoints;
 mod fetch;
+mod fetch_read;
 mod find_coordinator;
 mod incremental_alter_configs;
 mod init_producer_id;

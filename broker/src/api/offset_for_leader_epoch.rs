@@ -8,7 +8,7 @@ use ottla_protocol::messages::offset_for_leader_epoch_response::{
     EpochEndOffset, OffsetForLeaderEpochResponse, OffsetForLeaderTopicResult,
 };
 
-use super::fetch::check_epoch;
+use super::fetch_read::check_epoch;
 use crate::context::Cx;
 
 pub(super) async fn handle(

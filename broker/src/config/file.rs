@@ -39,7 +39,8 @@ fn text_of(bytes: Vec<u8>) -> String {
 
 /// Parses the Java properties syntax. Of a key that is set twice the later value holds.
 ///
-/// A line that is no setting is an error, although Java would take its first word for a key.
+/// A line that is no setting is an error, although Java would take its first word for a key; with a `=`
+/// further on it is a setting that nobody knows.
 pub fn parse(path: &str, text: &str) -> Result<FileSettings, ConfigError> {
     let mut found = FileSettings::default();
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
@@ -49,7 +50,7 @@ pub fn parse(path: &str, text: &str) -> Result<FileSettings, ConfigError> {
         let (key, value, separated) = split(&logical);
         let key = unescape(key).map_err(broken)?;
         let value = unescape(value).map_err(broken)?;
-        if key.is_empty() || (!separated && !is_known(&key)) {
+        if key.is_empty() || (!separated && !is_known(&key) && !value.contains('=')) {
             let shown: String = logical.chars().take(60).collect();
             return Err(broken(format!("{shown:?} is no setting: write KEY=VALUE")));
         }

@@ -76,6 +76,13 @@ fn every_kind_of_line_end_counts() {
 }
 
 #[test]
+fn a_sentence_before_the_equals_sign_is_a_setting_that_nobody_knows() {
+    let found = parse("f", "The most bytes of a fetch.=30\n").unwrap();
+    let (key, value, _) = &found.settings[0];
+    assert_eq!((&**key, &**value), ("The", "most bytes of a fetch.=30"));
+}
+
+#[test]
 fn a_broken_line_is_named_with_its_number() {
     let error = |text: &str| parse("server.properties", text).unwrap_err().text;
     assert_eq!(

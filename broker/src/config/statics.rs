@@ -198,21 +198,21 @@ impl StaticConfig {
         }
         (self.brokers, self.first_id) = (brokers, node);
         let ids = self.broker_ids();
-        let stray = self
-            .overrides
-            .keys()
-            .chain(self.listeners.keys())
-            .find(|id| !ids.contains(id));
-        match stray {
-            Some(id) => Err(ConfigError::invalid(format!(
-                "there is a setting for broker {id}, but the ids are {}: set ottla.brokers",
-                ids.iter()
-                    .map(ToString::to_string)
-                    .collect::<Vec<_>>()
-                    .join(", ")
-            ))),
-            None => Ok(()),
+        let shown: Vec<_> = ids.iter().map(ToString::to_string).collect();
+        let shown = shown.join(", ");
+        if let Some(id) = self.listeners.keys().find(|id| !ids.contains(id)) {
+            return Err(ConfigError::invalid(format!(
+                "there is a listener for broker {id}, but the ids are {shown}: set ottla.brokers"
+            )));
         }
+        let strays = self.overrides.keys().filter(|id| !ids.contains(id));
+        let strays = strays.map(|id| {
+            format!(
+                "there are settings for broker {id}, but the ids are {shown}: they have no effect"
+            )
+        });
+        self.warnings.extend(strays);
+        Ok(())
     }
 
     /// What needs the whole: values that this version cannot serve, bounds, listeners.

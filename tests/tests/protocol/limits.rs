@@ -85,16 +85,3 @@ async fn the_brokers_own_limit_holds_whatever_the_client_asks_for() {
     let got = sizes(&mut client, &wide(i32::MAX, i32::MAX)).await;
     assert!(got.iter().sum::<usize>() <= 2500, "{got:?}");
 }
-
-// C53
-#[tokio::test]
-async fn a_client_that_opens_a_fetch_session_with_every_poll_costs_nobody_a_session() {
-    let (_broker, mut client) = filled(Settings::new()).await;
-    for _ in 0..1000 {
-        let request = wide(1, 1).with_session_id(0).with_session_epoch(0);
-        let response = client.call(12, &request).await;
-        // Sessions are declined, so that the next fetch is a full one too.
-        assert_eq!((response.error_code, response.session_id), (0, 0));
-        assert_eq!(response.responses[0].partitions.len(), 4);
-    }
-}

@@ -68,9 +68,17 @@ fn brokers_are_numbered_from_0_and_one_may_have_any_id() {
     assert_eq!(
         error(&[
             ("ottla.brokers", "2"),
-            ("ottla.override.5.broker.rack", "a")
+            ("ottla.listeners.5", "PLAINTEXT://127.0.0.1:9"),
         ]),
-        "there is a setting for broker 5, but the ids are 0, 1: set ottla.brokers"
+        "there is a listener for broker 5, but the ids are 0, 1: set ottla.brokers"
+    );
+    let stray = statics(&[
+        ("ottla.brokers", "2"),
+        ("ottla.override.5.broker.rack", "a"),
+    ]);
+    assert_eq!(
+        stray.warnings(),
+        ["there are settings for broker 5, but the ids are 0, 1: they have no effect"]
     );
 }
 
