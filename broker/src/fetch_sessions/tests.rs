@@ -251,12 +251,13 @@ fn answer(
         let has = !truth.broken && room > 0 && entry.wanted.fetch_offset < truth.end;
         room -= usize::from(has);
         let found = News {
-            told: match truth.broken {
-                true => Told::NOTHING,
-                false => Told {
+            told: if truth.broken {
+                Told::NOTHING
+            } else {
+                Told {
                     high_watermark: truth.end,
                     log_start_offset: truth.start,
-                },
+                }
             },
             records: has,
             notable: truth.broken,
