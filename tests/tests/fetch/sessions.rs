@@ -1,5 +1,6 @@
 //! Fetch sessions as a client sees them, with the answers that were measured on Kafka 4.4.0.
 
+use bytes::Bytes;
 use ottla_protocol::messages::fetch_request::{FetchPartition, FetchTopic, ForgottenTopic};
 use ottla_protocol::messages::fetch_response::FetchResponse;
 use ottla_protocol::messages::{FetchRequest, TopicName};
