@@ -18,6 +18,7 @@
 
 mod child;
 mod client;
+mod consumer;
 mod embedded;
 mod hex;
 mod http;
@@ -30,6 +31,7 @@ mod topics;
 
 pub use child::{Child, Exited, Launch};
 pub use client::{Client, Sent};
+pub use consumer::{Consumer, heartbeat_error};
 pub use embedded::{Embedded, Settings};
 pub use hex::hexdump;
 pub use http::{HttpAnswer, http};
