@@ -311,10 +311,13 @@ impl Broker {
 
     /// Deletes a topic, and what groups hold of it.
     pub fn delete_topic(&self, id: ottla_protocol::Uuid) -> Result<(), ApiError> {
+        let topic = self.cluster.topic_by_id(id);
         self.cluster.delete_topic(id, self.clock.now())?;
         let id = ottla_coordinator::types::Uuid(*id.as_bytes());
         self.shares.topic_deleted(self, id);
-        self.groups.topic_deleted(self, id);
+        if let Some(topic) = topic {
+            self.groups.topic_deleted(self, &topic.name, id);
+        }
         if let Err(error) = self.share_states.topics_deleted(self, &[id]) {
             tracing::warn!(%error, "the share state of a deleted topic could not be removed yet");
         }

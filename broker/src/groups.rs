@@ -4,6 +4,8 @@
 //! only then answered. What a plan has to do elsewhere (state of share partitions) follows without
 //! the shard's lock. A shard whose partition got a new leader epoch is replayed from the log.
 
+mod offsets;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -123,8 +125,14 @@ impl Shard {
         let mut machine = GroupCoordinator::new();
         records::replay_groups(&self.partition.log, |record| machine.apply(&record))?;
         let image = Topics(&broker.cluster);
-        let interrupted = machine.on_loaded(broker.clock.now(), &Configs(broker), &image);
+        let now = broker.clock.now();
+        let interrupted = machine.on_loaded(now, &Configs(broker), &image);
+        offsets::begin(&mut machine, broker, now);
         let orphaned = machine.orphaned_topics(&image);
+        broker
+            .metrics
+            .offsets
+            .changed(state.machine.offsets().len(), machine.offsets().len());
         *state = Loaded {
             epoch: leadership.leader_epoch,
             machine,
@@ -136,6 +144,7 @@ impl Shard {
         if !orphaned.is_empty() {
             self.topics_deleted(broker, &orphaned)?;
         }
+        self.forget_orphans(broker)?;
         Ok(self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -166,7 +175,10 @@ impl Shard {
         let (response, effects) = {
             let mut state = self.lock(broker)?;
             let plan = plan(&state.machine, broker.clock.now())?;
-            self.commit(broker, &mut state, plan)?
+            let deleted = offsets::removed(&plan.records);
+            let done = self.commit(broker, &mut state, plan)?;
+            broker.metrics.offsets.deletions.inc_by(deleted as u64);
+            done
         };
         self.set_deadline(broker);
         let failures = self.carry_out(broker, effects)?;
@@ -195,9 +207,12 @@ impl Shard {
             self.partition
                 .log
                 .append(&batch.bytes, &batch.header, options)?;
+            let before = state.machine.offsets().len();
             for record in &plan.records {
                 state.machine.apply(record);
             }
+            let after = state.machine.offsets().len();
+            broker.metrics.offsets.changed(before, after);
         }
         state.machine.set_timers(&plan.timers);
         Ok((plan.response, plan.effects))
@@ -304,7 +319,14 @@ impl Due for Shard {
             let expired = self.lock(&broker).and_then(|mut state| {
                 let now = broker.clock.now();
                 match state.machine.on_deadline(now, &Topics(&broker.cluster)) {
-                    Some(plan) => self.commit(&broker, &mut state, plan).map(Some),
+                    Some(plan) => {
+                        let expired = offsets::removed(&plan.records);
+                        let done = self.commit(&broker, &mut state, plan).map(Some);
+                        if done.is_ok() {
+                            broker.metrics.offsets.expirations.inc_by(expired as u64);
+                        }
+                        done
+                    }
                     None => Ok(None),
                 }
             });
@@ -409,10 +431,11 @@ impl Groups {
     }
 
     /// A topic was deleted: groups forget it.
-    pub fn topic_deleted(&self, broker: &Broker, id: Uuid) {
+    pub fn topic_deleted(&self, broker: &Broker, name: &str, id: Uuid) {
         let gone = BTreeSet::from([id]);
         for shard in self.all() {
-            if let Err(error) = shard.topics_deleted(broker, &gone) {
+            let done = shard.topics_deleted(broker, &gone);
+            if let Err(error) = done.and_then(|()| shard.forget_topic(broker, name, id)) {
                 tracing::warn!(%error, "groups could not forget a deleted topic yet; the next load does it");
             }
         }
@@ -434,11 +457,15 @@ pub fn error_code(kind: GroupErrorKind) -> ErrorCode {
         GroupErrorKind::UnknownTopicOrPartition => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
         GroupErrorKind::InvalidGroupId => ErrorCode::INVALID_GROUP_ID,
         GroupErrorKind::UnknownMemberId => ErrorCode::UNKNOWN_MEMBER_ID,
+        GroupErrorKind::IllegalGeneration => ErrorCode::ILLEGAL_GENERATION,
+        GroupErrorKind::RebalanceInProgress => ErrorCode::REBALANCE_IN_PROGRESS,
+        GroupErrorKind::UnsupportedVersion => ErrorCode::UNSUPPORTED_VERSION,
         GroupErrorKind::InvalidRequest => ErrorCode::INVALID_REQUEST,
         GroupErrorKind::NonEmptyGroup => ErrorCode::NON_EMPTY_GROUP,
         GroupErrorKind::GroupIdNotFound => ErrorCode::GROUP_ID_NOT_FOUND,
         GroupErrorKind::GroupMaxSizeReached => ErrorCode::GROUP_MAX_SIZE_REACHED,
         GroupErrorKind::FencedInstanceId => ErrorCode::FENCED_INSTANCE_ID,
+        GroupErrorKind::GroupSubscribedToTopic => ErrorCode::GROUP_SUBSCRIBED_TO_TOPIC,
         GroupErrorKind::FencedMemberEpoch => ErrorCode::FENCED_MEMBER_EPOCH,
         GroupErrorKind::UnreleasedInstanceId => ErrorCode::UNRELEASED_INSTANCE_ID,
         GroupErrorKind::UnsupportedAssignor => ErrorCode::UNSUPPORTED_ASSIGNOR,

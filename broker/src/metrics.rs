@@ -50,6 +50,51 @@ pub struct Metrics {
     /// Share-partition state writes that failed.
     pub share_write_failures: Counter,
     fetch_sessions: FetchSessionMetrics,
+    /// Committed offsets.
+    pub offsets: OffsetMetrics,
+}
+
+/// Committed offsets, under the names of Kafka's group coordinator.
+#[derive(Debug, Default)]
+pub struct OffsetMetrics {
+    stored: Gauge,
+    /// Commits, one a partition.
+    pub commits: Counter,
+    /// Offsets that ended by time.
+    pub expirations: Counter,
+    /// Offsets that were deleted.
+    pub deletions: Counter,
+}
+
+impl OffsetMetrics {
+    fn register(&self, registry: &mut Registry) {
+        registry.register(
+            "num_offsets",
+            "Committed offsets of all groups",
+            self.stored.clone(),
+        );
+        let counters = [
+            ("commit", "Offsets committed", &self.commits),
+            (
+                "expiration",
+                "Committed offsets that ended by time",
+                &self.expirations,
+            ),
+            (
+                "deletion",
+                "Committed offsets that were deleted",
+                &self.deletions,
+            ),
+        ];
+        for (what, help, counter) in counters {
+            registry.register(format!("offset_{what}_count"), help, counter.clone());
+        }
+    }
+
+    /// A shard that had `before` offsets has `after` now.
+    pub fn changed(&self, before: usize, after: usize) {
+        self.stored.inc_by(after as i64 - before as i64);
+    }
 }
 
 /// The fetch sessions of all logical brokers, under the names of Kafka's `FetchSessionCache`.
@@ -148,6 +193,8 @@ impl Metrics {
         );
         let fetch_sessions = FetchSessionMetrics::default();
         fetch_sessions.register(&mut registry);
+        let offsets = OffsetMetrics::default();
+        offsets.register(&mut registry);
         Self {
             registry,
             apis,
@@ -162,6 +209,7 @@ impl Metrics {
             share_lock_timeouts,
             share_write_failures,
             fetch_sessions,
+            offsets,
         }
     }
 

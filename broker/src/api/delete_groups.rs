@@ -1,6 +1,7 @@
 //! DeleteGroups (key 42), versions 0-3. KIP-229; v3 has a message for each group.
 //!
-//! - Only empty groups go, and with a share group the state of its share partitions.
+//! - Groups of every type, if they are empty. With a share group goes the state of its share partitions,
+//!   with other groups what they have committed.
 
 use ottla_protocol::StrBytes;
 use ottla_protocol::messages::delete_groups_response::{
@@ -32,5 +33,5 @@ pub(super) async fn handle(cx: &Cx, request: DeleteGroupsRequest) -> DeleteGroup
 }
 
 fn delete(cx: &Cx, id: &GroupId) -> Result<(), ApiError> {
-    shard(cx, id)?.change(&cx.broker, |machine, _| Ok(machine.delete_share_group(id)?))
+    shard(cx, id)?.change(&cx.broker, |machine, _| Ok(machine.delete_group(id)?))
 }

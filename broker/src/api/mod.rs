@@ -43,6 +43,9 @@ mod list_groups;
 mod list_offsets;
 mod list_partition_reassignments;
 mod metadata;
+mod offset_commit;
+mod offset_delete;
+mod offset_fetch;
 mod offset_for_leader_epoch;
 mod produce;
 mod share_acknowledge;
@@ -123,6 +126,8 @@ apis! {
     1, 4..=18, fetch, FetchRequest;
     2, 1..=11, list_offsets, ListOffsetsRequest;
     3, 0..=13, metadata, MetadataRequest;
+    8, 2..=10, offset_commit, OffsetCommitRequest;
+    9, 1..=10, offset_fetch, OffsetFetchRequest;
     10, 0..=6, find_coordinator, FindCoordinatorRequest;
     16, 0..=5, list_groups, ListGroupsRequest;
     18, 0..=5, api_versions, ApiVersionsRequest;
@@ -136,6 +141,7 @@ apis! {
     42, 0..=3, delete_groups, DeleteGroupsRequest;
     44, 0..=1, incremental_alter_configs, IncrementalAlterConfigsRequest;
     46, 0..=0, list_partition_reassignments, ListPartitionReassignmentsRequest;
+    47, 0..=0, offset_delete, OffsetDeleteRequest;
     57, 0..=2, update_features, UpdateFeaturesRequest;
     60, 0..=2, describe_cluster, DescribeClusterRequest;
     68, 0..=1, consumer_group_heartbeat, ConsumerGroupHeartbeatRequest;

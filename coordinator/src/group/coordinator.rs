@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::classic::group::ClassicGroup;
 use super::consumer::ConsumerGroup;
 use super::consumer_calls;
+use super::offsets::{OffsetRules, OffsetTable};
 use super::plan::{GroupEffect, GroupTimer, GroupType, Plan, ShareGroupConfigs};
 use super::records::{ClassicGroupValue, GroupRecord};
 use super::share_group::ShareGroup;
@@ -30,6 +31,11 @@ pub(super) enum Group {
 pub struct GroupCoordinator {
     pub(super) groups: BTreeMap<String, Group>,
     pub(super) timers: TimerQueue,
+    pub(super) offsets: OffsetTable,
+    /// How offsets end by time; none before they are loaded.
+    pub(super) offset_rules: Option<OffsetRules>,
+    /// The group with which a search for expired offsets goes on that was cut.
+    pub(super) expiry_resume: Option<String>,
     is_loaded: bool,
 }
 
@@ -44,6 +50,12 @@ impl GroupCoordinator {
     /// Takes in a record that is in the log.
     pub fn apply(&mut self, record: &GroupRecord) {
         match record {
+            GroupRecord::Offset {
+                group_id,
+                topic,
+                partition,
+                value,
+            } => self.apply_offset(group_id, topic, *partition, value.as_ref()),
             GroupRecord::ClassicGroup { group_id, value } => {
                 self.apply_classic(group_id, value.as_ref());
             }
@@ -164,6 +176,7 @@ impl GroupCoordinator {
                         group.topics_seen(*version);
                     }
                 }
+                GroupTimer::ResumeExpiry(group_id) => self.expiry_resume.clone_from(group_id),
                 GroupTimer::InitializeRetry { group_id, at } => {
                     if let Some(Group::Share(group)) = self.groups.get_mut(group_id) {
                         group.initialize_retry_at = *at;
@@ -188,6 +201,7 @@ impl GroupCoordinator {
                 TimerKey::RebalanceTimeout { group, member } => {
                     self.rebalance_timed_out(group, member, image)
                 }
+                TimerKey::OffsetExpiry => self.expire(now),
                 _ => None,
             };
             match plan {

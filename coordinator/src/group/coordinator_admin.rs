@@ -1,7 +1,7 @@
 //! What operators ask of a [`GroupCoordinator`], and what metrics read.
 
 use super::coordinator::{Group, GroupCoordinator};
-use super::plan::GroupErrorKind::{GroupIdNotFound, InvalidGroupId, NonEmptyGroup};
+use super::plan::GroupErrorKind::InvalidGroupId;
 use super::plan::{GroupError, GroupType, Plan};
 use super::records::NamedTopicPartitions;
 use super::share_group::{ShareGroup, ShareGroupState};
@@ -87,17 +87,6 @@ impl GroupCoordinator {
             Group::Consumer(_) => GroupType::Consumer,
             Group::Other(group_type) => *group_type,
         })
-    }
-
-    /// `DeleteGroups` of one share group. Errors have no message, as in Kafka.
-    pub fn delete_share_group(&self, group_id: &str) -> Result<Plan<()>, GroupError> {
-        let group = self.share_group(group_id).ok().flatten();
-        let group = group.ok_or_else(|| GroupError::bare(GroupIdNotFound))?;
-        if group.members.is_empty() {
-            Ok(share_offsets::delete_group(group))
-        } else {
-            Err(GroupError::bare(NonEmptyGroup))
-        }
     }
 
     /// The share partitions of a group that have state: what `DescribeShareGroupOffsets` lists

@@ -8,6 +8,7 @@ mod consumer_calls;
 pub mod consumer_protocol;
 mod coordinator;
 mod coordinator_admin;
+pub mod offsets;
 pub mod plan;
 pub mod records;
 mod share_calls;

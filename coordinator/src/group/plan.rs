@@ -104,6 +104,8 @@ pub enum GroupTimer {
         /// As `MatchedTopics::version` says.
         version: i64,
     },
+    /// The search for expired offsets goes on with this group, or from the first one.
+    ResumeExpiry(Option<String>),
     /// Initialising the group's share partitions may be asked for again from `at` on.
     InitializeRetry {
         /// The group.
@@ -211,6 +213,12 @@ pub enum GroupErrorKind {
     InvalidGroupId,
     /// `UNKNOWN_MEMBER_ID` (25).
     UnknownMemberId,
+    /// `ILLEGAL_GENERATION` (22).
+    IllegalGeneration,
+    /// `REBALANCE_IN_PROGRESS` (27).
+    RebalanceInProgress,
+    /// `UNSUPPORTED_VERSION` (35).
+    UnsupportedVersion,
     /// `INVALID_REQUEST` (42).
     InvalidRequest,
     /// `NON_EMPTY_GROUP` (68).
@@ -221,6 +229,8 @@ pub enum GroupErrorKind {
     GroupMaxSizeReached,
     /// `FENCED_INSTANCE_ID` (82).
     FencedInstanceId,
+    /// `GROUP_SUBSCRIBED_TO_TOPIC` (86).
+    GroupSubscribedToTopic,
     /// `FENCED_MEMBER_EPOCH` (110).
     FencedMemberEpoch,
     /// `UNRELEASED_INSTANCE_ID` (111).

@@ -4,14 +4,27 @@
 //! Kafka's schemas, so that the broker maps them one to one.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::consumer::records::ConsumerRecord;
 use super::consumer_protocol::Blob;
+use super::offsets::CommittedOffset;
 use crate::types::{TopicPartitions, Ts, Uuid};
 
 /// One record of `__consumer_offsets` that belongs to a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GroupRecord {
+    /// Types 0 and 1: what a group committed for a partition.
+    Offset {
+        /// Key: the group.
+        group_id: Arc<str>,
+        /// Key: the topic's name.
+        topic: Arc<str>,
+        /// Key: the partition.
+        partition: i32,
+        /// The offset, or a tombstone.
+        value: Option<CommittedOffset>,
+    },
     /// Type 2: a classic group as a whole.
     ClassicGroup {
         /// Key: the group.
@@ -80,6 +93,7 @@ impl GroupRecord {
     /// The group that the record belongs to.
     pub fn group_id(&self) -> &str {
         match self {
+            Self::Offset { group_id, .. } => group_id,
             Self::ClassicGroup { group_id, .. }
             | Self::Consumer { group_id, .. }
             | Self::ShareMember { group_id, .. }
@@ -103,6 +117,7 @@ impl GroupRecord {
     /// Whether the record says that something is gone.
     pub fn is_tombstone(&self) -> bool {
         match self {
+            Self::Offset { value, .. } => value.is_none(),
             Self::ClassicGroup { value, .. } => value.is_none(),
             Self::Consumer { record, .. } => record.is_tombstone(),
             Self::ShareMember { value, .. } => value.is_none(),

@@ -159,7 +159,9 @@ impl ShareGroup {
                     .map(StatePartitions::load)
                     .unwrap_or_default();
             }
-            GroupRecord::ClassicGroup { .. } | GroupRecord::Consumer { .. } => {}
+            GroupRecord::Offset { .. }
+            | GroupRecord::ClassicGroup { .. }
+            | GroupRecord::Consumer { .. } => {}
         }
     }
 

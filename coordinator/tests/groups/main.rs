@@ -4,6 +4,7 @@
 
 mod assignment;
 mod assignor;
+mod committed;
 mod heartbeat;
 mod offsets;
 mod restart;

@@ -110,7 +110,7 @@ fn list_filters_without_regard_to_case() {
 #[test]
 fn only_an_empty_group_is_deleted_and_its_state_goes_first() {
     let mut shard = Shard::at_once(&[("t", 2)]);
-    let delete = |shard: &Shard| shard.groups.delete_share_group("g").map_err(text);
+    let delete = |shard: &Shard| shard.groups.delete_group("g").map_err(text);
     assert_eq!(
         delete(&shard),
         Err(error(GroupErrorKind::GroupIdNotFound, "null"))
@@ -138,7 +138,7 @@ fn a_group_without_state_is_deleted_at_once() {
     let mut shard = Shard::at_once(&[]);
     shard.beat("m", 0, T).unwrap();
     shard.beat("m", -1, None).unwrap();
-    let plan = shard.groups.delete_share_group("g").unwrap();
+    let plan = shard.groups.delete_group("g").unwrap();
     assert!(plan.effects.is_empty());
     shard.commit(plan);
     assert_eq!(shard.groups.group_type("g"), None);
@@ -150,7 +150,7 @@ fn a_member_that_joins_while_the_group_is_being_deleted_keeps_it() {
     shard.beat("m", 0, T).unwrap();
     shard.beat("m", -1, None).unwrap();
     shard.hold_effects = true;
-    let plan = shard.groups.delete_share_group("g").unwrap();
+    let plan = shard.groups.delete_group("g").unwrap();
     shard.commit(plan);
     let delete = shard.effects.pop().unwrap();
     assert_eq!(

@@ -197,7 +197,7 @@ fn take(shard: &mut Shard, step: &Step, next_id: &mut u8) {
             }
         }
         Step::DeleteGroup => {
-            if let Ok(plan) = shard.groups.delete_share_group("g") {
+            if let Ok(plan) = shard.groups.delete_group("g") {
                 shard.commit(plan);
             }
         }

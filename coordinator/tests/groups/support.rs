@@ -202,6 +202,7 @@ impl Shard {
 
 pub(crate) fn record_type(record: &GroupRecord) -> i16 {
     match record {
+        GroupRecord::Offset { .. } => 1,
         GroupRecord::ClassicGroup { .. } => 2,
         GroupRecord::Consumer { record, .. } => match record {
             ConsumerRecord::Group(_) => 3,

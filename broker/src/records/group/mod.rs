@@ -5,6 +5,7 @@ use ottla_protocol::internal::{ConsumerOffsetsRecord as Wire, GroupKey, MemberKe
 
 mod classic;
 mod consumer;
+mod offset;
 mod share;
 
 fn group_key(group_id: &str) -> GroupKey {
@@ -23,6 +24,12 @@ fn member_key(group_id: &str, member_id: &str) -> MemberKey {
 /// The record as the topic holds it.
 pub(super) fn encode(record: &GroupRecord) -> Wire {
     match record {
+        GroupRecord::Offset {
+            group_id,
+            topic,
+            partition,
+            value,
+        } => offset::encode(group_id, topic, *partition, value.as_ref()),
         GroupRecord::ClassicGroup { group_id, value } => classic::encode(group_id, value.as_ref()),
         GroupRecord::Consumer { group_id, record } => consumer::encode(group_id, record),
         GroupRecord::ShareMember {
@@ -53,6 +60,8 @@ pub(super) fn encode(record: &GroupRecord) -> Wire {
 /// The record that the topic holds, if it is of a kind that this version serves.
 pub(super) fn decode(record: Wire) -> Option<GroupRecord> {
     match record {
+        Wire::OffsetCommit(key, value) => Some(offset::decode(key, value)),
+        Wire::LegacyOffsetCommit(key, value) => Some(offset::decode_legacy(key, value)),
         Wire::GroupMetadata(key, value) => Some(classic::decode(key, value)),
         record => match consumer::decode(record) {
             Ok(record) => Some(record),

@@ -88,7 +88,6 @@ fn named(topics: &[TopicPartitions], image: &dyn TopicImage) -> Vec<NamedTopicPa
     topics.iter().filter_map(named).collect()
 }
 
-#[allow(dead_code, reason = "offsets ask it")]
 impl ConsumerGroup {
     /// Whether a member may commit the offset of a partition in `member_epoch`: in its own epoch,
     /// or in one that is not older than the partition's assignment to it (KIP-1251). A negative
@@ -103,8 +102,9 @@ impl ConsumerGroup {
         if member_epoch < 0 && self.members.is_empty() {
             return Ok(());
         }
+        let none = CurrentValue::default();
         self.check_member(member_id)?;
-        let current = self.current(member_id);
+        let current = self.currents.get(member_id).unwrap_or(&none);
         if member_epoch == current.member_epoch {
             return Ok(());
         }
@@ -131,7 +131,8 @@ impl ConsumerGroup {
         }
         let member_id = member_id.unwrap_or_default();
         self.check_member(member_id)?;
-        let known = self.current(member_id).member_epoch;
+        let current = self.currents.get(member_id);
+        let known = current.map_or(0, |current| current.member_epoch);
         if member_epoch == known {
             Ok(())
         } else {
@@ -147,7 +148,6 @@ impl ConsumerGroup {
     }
 }
 
-#[allow(dead_code, reason = "offsets ask it")]
 fn stale(received: i32, known: i32) -> GroupError {
     let text = format!(
         "The received member epoch {received} does not match the expected member epoch {known}."

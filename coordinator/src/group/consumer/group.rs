@@ -186,7 +186,6 @@ impl ConsumerGroup {
         best.unwrap_or(Assignor::Uniform)
     }
 
-    #[allow(dead_code, reason = "offsets ask it")]
     /// Whether a member subscribes to the topic, by name or by a regular expression.
     pub(in crate::group) fn subscribes(&self, topic: &str) -> bool {
         self.names.contains_key(topic)

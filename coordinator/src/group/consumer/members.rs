@@ -276,7 +276,6 @@ pub(in crate::group) fn is_revoking(group: &ConsumerGroup, member_id: &str) -> b
         .is_some_and(|current| current.state == MemberState::UnrevokedPartitions)
 }
 
-#[allow(dead_code, reason = "deletions ask it")]
 /// All records of a group as tombstones: how a group is deleted.
 pub(in crate::group) fn deletion(group: &ConsumerGroup) -> Vec<GroupRecord> {
     let members = group.members.keys().flat_map(|id| tombstones(id));
