@@ -15,6 +15,7 @@ use ottla_coordinator::group::plan::{
     AfterDelete, GroupEffect, GroupErrorKind, InitializePartition, Plan, ShareGroupConfig,
     ShareGroupConfigs,
 };
+use ottla_coordinator::group::records::GroupRecord;
 use ottla_coordinator::group::{GroupCoordinator, GroupListing};
 use ottla_coordinator::share::state::ShareKey;
 use ottla_coordinator::types::{TopicPartition, Ts, Uuid};
@@ -28,10 +29,17 @@ use crate::deadlines::{Due, OwnerId};
 use crate::error_code::ApiError;
 use crate::records;
 
+mod classic;
+mod parked;
+
+pub use classic::classic_config;
+use parked::Parked;
+
 /// The groups of one partition of `__consumer_offsets`.
 pub struct Shard {
     partition: Arc<Partition>,
     state: Mutex<Loaded>,
+    parked: Parked,
     owner: Mutex<Option<OwnerId>>,
     broker: Weak<Broker>,
 }
@@ -60,6 +68,12 @@ impl Loaded {
             self.held = held;
         }
     }
+}
+
+/// A plan whose records could not be appended, and what it was to bring about.
+struct Uncommitted {
+    error: ApiError,
+    effects: Vec<GroupEffect>,
 }
 
 /// Share partitions that could not be initialised, and why.
@@ -114,6 +128,7 @@ impl Shard {
     fn lock(&self, broker: &Broker) -> Result<MutexGuard<'_, Loaded>, ApiError> {
         let leadership = self.partition.leadership();
         if leadership.leader == NOBODY {
+            self.parked.take_all().send_away();
             return Err(ErrorCode::COORDINATOR_NOT_AVAILABLE.into());
         }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -138,7 +153,9 @@ impl Shard {
             machine,
             held,
         };
+        let orphans = self.parked.take_all();
         drop(state);
+        orphans.send_away();
         self.set_deadline(broker);
         self.carry_out(broker, interrupted)?;
         if !orphaned.is_empty() {
@@ -161,7 +178,7 @@ impl Shard {
     pub fn change<R>(
         &self,
         broker: &Broker,
-        plan: impl FnOnce(&GroupCoordinator, Ts) -> Result<Plan<R>, ApiError>,
+        plan: impl FnOnce(&mut GroupCoordinator, Ts) -> Result<Plan<R>, ApiError>,
     ) -> Result<R, ApiError> {
         self.change_with(broker, plan).map(|(response, _)| response)
     }
@@ -170,16 +187,19 @@ impl Shard {
     pub fn change_with<R>(
         &self,
         broker: &Broker,
-        plan: impl FnOnce(&GroupCoordinator, Ts) -> Result<Plan<R>, ApiError>,
+        plan: impl FnOnce(&mut GroupCoordinator, Ts) -> Result<Plan<R>, ApiError>,
     ) -> Result<(R, Failures), ApiError> {
-        let (response, effects) = {
+        let committed = {
             let mut state = self.lock(broker)?;
-            let plan = plan(&state.machine, broker.clock.now())?;
+            let plan = plan(&mut state.machine, broker.clock.now())?;
             let deleted = offsets::removed(&plan.records);
-            let done = self.commit(broker, &mut state, plan)?;
-            broker.metrics.offsets.deletions.inc_by(deleted as u64);
+            let done = self.commit(broker, &mut state, plan);
+            if done.is_ok() {
+                broker.metrics.offsets.deletions.inc_by(deleted as u64);
+            }
             done
         };
+        let (response, effects) = committed.map_err(|failed| self.give_up(*failed))?;
         self.set_deadline(broker);
         let failures = self.carry_out(broker, effects)?;
         Ok((response, failures))
@@ -190,23 +210,12 @@ impl Shard {
         broker: &Broker,
         state: &mut Loaded,
         plan: Plan<R>,
-    ) -> Result<(R, Vec<GroupEffect>), ApiError> {
+    ) -> Result<(R, Vec<GroupEffect>), Box<Uncommitted>> {
         if !plan.records.is_empty() {
-            let leadership = self.partition.leadership();
-            if leadership.leader_epoch != state.epoch {
-                return Err(ErrorCode::NOT_COORDINATOR.into());
+            if let Err(error) = self.append(broker, state.epoch, &plan.records) {
+                let effects = plan.effects;
+                return Err(Box::new(Uncommitted { error, effects }));
             }
-            let now = broker.clock.now();
-            let batch = records::group_batch(&plan.records, now)?;
-            let options = AppendOptions {
-                leader_epoch: leadership.leader_epoch,
-                now,
-                log_append_time: false,
-                origin: Origin::Coordinator,
-            };
-            self.partition
-                .log
-                .append(&batch.bytes, &batch.header, options)?;
             let before = state.machine.offsets().len();
             for record in &plan.records {
                 state.machine.apply(record);
@@ -218,12 +227,56 @@ impl Shard {
         Ok((plan.response, plan.effects))
     }
 
-    /// Does what committed plans ask of the share coordinators, and reports back.
+    fn append(&self, broker: &Broker, epoch: i32, records: &[GroupRecord]) -> Result<(), ApiError> {
+        let leadership = self.partition.leadership();
+        if leadership.leader_epoch != epoch {
+            return Err(ErrorCode::NOT_COORDINATOR.into());
+        }
+        let now = broker.clock.now();
+        let batch = records::group_batch(records, now)?;
+        let options = AppendOptions {
+            leader_epoch: leadership.leader_epoch,
+            now,
+            log_append_time: false,
+            origin: Origin::Coordinator,
+        };
+        self.partition
+            .log
+            .append(&batch.bytes, &batch.header, options)?;
+        Ok(())
+    }
+
+    /// A plan that was not committed: the parked requests that it was to answer get its error.
+    fn give_up(&self, failed: Uncommitted) -> ApiError {
+        for effect in failed.effects {
+            match effect {
+                GroupEffect::AnswerJoin { ticket, .. } => {
+                    self.parked.joins.answer(ticket, Err(failed.error.clone()));
+                }
+                GroupEffect::AnswerSync { ticket, .. } => {
+                    self.parked.syncs.answer(ticket, Err(failed.error.clone()));
+                }
+                GroupEffect::InitializeState { .. } | GroupEffect::DeleteState { .. } => {}
+            }
+        }
+        failed.error
+    }
+
+    /// Does what committed plans ask: answers parked requests; has the share coordinators do
+    /// something, and reports back.
     fn carry_out(&self, broker: &Broker, effects: Vec<GroupEffect>) -> Result<Failures, ApiError> {
         let mut queue: VecDeque<_> = effects.into();
         let mut failures = vec![];
         while let Some(effect) = queue.pop_front() {
             let (plan, mut state) = match effect {
+                GroupEffect::AnswerJoin { ticket, answer } => {
+                    self.parked.joins.answer(ticket, Ok(answer));
+                    continue;
+                }
+                GroupEffect::AnswerSync { ticket, answer } => {
+                    self.parked.syncs.answer(ticket, Ok(answer));
+                    continue;
+                }
                 GroupEffect::InitializeState {
                     group_id,
                     state_epoch,
@@ -252,7 +305,9 @@ impl Shard {
                     (state.machine.state_deleted(&group_id, &then), state)
                 }
             };
-            queue.extend(self.commit(broker, &mut state, plan)?.1);
+            let committed = self.commit(broker, &mut state, plan);
+            drop(state);
+            queue.extend(committed.map_err(|failed| self.give_up(*failed))?.1);
         }
         Ok(failures)
     }
@@ -316,22 +371,20 @@ impl Due for Shard {
     fn on_deadline(&self, _now: Ts) -> Option<Ts> {
         let broker = self.broker.upgrade()?;
         loop {
-            let expired = self.lock(&broker).and_then(|mut state| {
-                let now = broker.clock.now();
-                match state.machine.on_deadline(now, &Topics(&broker.cluster)) {
-                    Some(plan) => {
-                        let expired = offsets::removed(&plan.records);
-                        let done = self.commit(&broker, &mut state, plan).map(Some);
-                        if done.is_ok() {
-                            broker.metrics.offsets.expirations.inc_by(expired as u64);
-                        }
-                        done
-                    }
-                    None => Ok(None),
+            let expired = self.lock(&broker).map(|mut state| {
+                let (now, classic) = (broker.clock.now(), classic_config(&broker));
+                let image = Topics(&broker.cluster);
+                let plan = state.machine.on_deadline(now, &classic, &image)?;
+                let expired = offsets::removed(&plan.records);
+                let done = self.commit(&broker, &mut state, plan);
+                if done.is_ok() {
+                    broker.metrics.offsets.expirations.inc_by(expired as u64);
                 }
+                Some(done)
             });
             let carried = expired.and_then(|done| match done {
-                Some(((), effects)) => self.carry_out(&broker, effects).map(|_| true),
+                Some(Ok(((), effects))) => self.carry_out(&broker, effects).map(|_| true),
+                Some(Err(failed)) => Err(self.give_up(*failed)),
                 None => Ok(false),
             });
             match carried {
@@ -389,6 +442,7 @@ impl Groups {
                 machine: GroupCoordinator::new(),
                 held: 0,
             }),
+            parked: Parked::default(),
             owner: Mutex::default(),
             broker: Arc::downgrade(broker),
         });
@@ -455,16 +509,20 @@ impl Groups {
 pub fn error_code(kind: GroupErrorKind) -> ErrorCode {
     match kind {
         GroupErrorKind::UnknownTopicOrPartition => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
+        GroupErrorKind::CoordinatorNotAvailable => ErrorCode::COORDINATOR_NOT_AVAILABLE,
+        GroupErrorKind::IllegalGeneration => ErrorCode::ILLEGAL_GENERATION,
+        GroupErrorKind::InconsistentGroupProtocol => ErrorCode::INCONSISTENT_GROUP_PROTOCOL,
+        GroupErrorKind::InvalidSessionTimeout => ErrorCode::INVALID_SESSION_TIMEOUT,
+        GroupErrorKind::RebalanceInProgress => ErrorCode::REBALANCE_IN_PROGRESS,
+        GroupErrorKind::MemberIdRequired => ErrorCode::MEMBER_ID_REQUIRED,
+        GroupErrorKind::FencedInstanceId => ErrorCode::FENCED_INSTANCE_ID,
         GroupErrorKind::InvalidGroupId => ErrorCode::INVALID_GROUP_ID,
         GroupErrorKind::UnknownMemberId => ErrorCode::UNKNOWN_MEMBER_ID,
-        GroupErrorKind::IllegalGeneration => ErrorCode::ILLEGAL_GENERATION,
-        GroupErrorKind::RebalanceInProgress => ErrorCode::REBALANCE_IN_PROGRESS,
         GroupErrorKind::UnsupportedVersion => ErrorCode::UNSUPPORTED_VERSION,
         GroupErrorKind::InvalidRequest => ErrorCode::INVALID_REQUEST,
         GroupErrorKind::NonEmptyGroup => ErrorCode::NON_EMPTY_GROUP,
         GroupErrorKind::GroupIdNotFound => ErrorCode::GROUP_ID_NOT_FOUND,
         GroupErrorKind::GroupMaxSizeReached => ErrorCode::GROUP_MAX_SIZE_REACHED,
-        GroupErrorKind::FencedInstanceId => ErrorCode::FENCED_INSTANCE_ID,
         GroupErrorKind::GroupSubscribedToTopic => ErrorCode::GROUP_SUBSCRIBED_TO_TOPIC,
         GroupErrorKind::FencedMemberEpoch => ErrorCode::FENCED_MEMBER_EPOCH,
         GroupErrorKind::UnreleasedInstanceId => ErrorCode::UNRELEASED_INSTANCE_ID,

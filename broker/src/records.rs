@@ -301,6 +301,12 @@ fn to_change(record: ClusterMetadataRecord) -> Option<MetadataChange> {
     })
 }
 
+/// A member id as Kafka's coordinators make them: what the member calls itself, and a random uuid.
+pub(crate) fn random_member_id(name: &str) -> String {
+    let uuid: u128 = rand::random();
+    format!("{name}-{}", Uuid::from_u128(uuid))
+}
+
 /// A topic id that does not begin with a dash, as Kafka's do not, so that tools can take it as an
 /// argument.
 pub(crate) fn random_topic_id() -> Uuid {

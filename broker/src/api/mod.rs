@@ -30,14 +30,18 @@ mod delete_share_group_offsets;
 mod delete_topics;
 mod describe_cluster;
 mod describe_configs;
+mod describe_groups;
 mod describe_share_group_offsets;
 mod describe_topic_partitions;
 mod endpoints;
 mod fetch;
 mod fetch_read;
 mod find_coordinator;
+mod heartbeat;
 mod incremental_alter_configs;
 mod init_producer_id;
+mod join_group;
+mod leave_group;
 mod list_config_resources;
 mod list_groups;
 mod list_offsets;
@@ -53,6 +57,7 @@ mod share_fetch;
 mod share_group_describe;
 mod share_group_heartbeat;
 mod share_request;
+mod sync_group;
 mod update_features;
 
 /// What a handler answers.
@@ -129,6 +134,11 @@ apis! {
     8, 2..=10, offset_commit, OffsetCommitRequest;
     9, 1..=10, offset_fetch, OffsetFetchRequest;
     10, 0..=6, find_coordinator, FindCoordinatorRequest;
+    11, 0..=9, join_group, JoinGroupRequest;
+    12, 0..=4, heartbeat, HeartbeatRequest;
+    13, 0..=5, leave_group, LeaveGroupRequest;
+    14, 0..=5, sync_group, SyncGroupRequest;
+    15, 0..=6, describe_groups, DescribeGroupsRequest;
     16, 0..=5, list_groups, ListGroupsRequest;
     18, 0..=5, api_versions, ApiVersionsRequest;
     19, 2..=7, create_topics, CreateTopicsRequest;

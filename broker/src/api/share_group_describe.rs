@@ -17,7 +17,7 @@ use crate::context::Cx;
 use crate::error_code::ApiError;
 
 /// What a client may do with a group where no authorizer is set, as a bit field.
-const GROUP_OPERATIONS: i32 = 3400;
+pub(super) const GROUP_OPERATIONS: i32 = 3400;
 
 pub(super) async fn handle(
     cx: &Cx,

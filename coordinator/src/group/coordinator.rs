@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::classic::ClassicConfig;
 use super::classic::group::ClassicGroup;
 use super::consumer::ConsumerGroup;
 use super::consumer_calls;
@@ -65,17 +66,20 @@ impl GroupCoordinator {
     }
 
     fn apply_classic(&mut self, group_id: &str, value: Option<&ClassicGroupValue>) {
-        let is_ours = matches!(self.groups.get(group_id), None | Some(Group::Classic(_)));
-        match value {
-            _ if !is_ours => {}
-            Some(value) => {
+        match (self.groups.get_mut(group_id), value) {
+            (Some(Group::Classic(group)), Some(value)) if self.is_loaded => group.commit(value),
+            (Some(Group::Classic(_)) | None, Some(value)) => {
                 let group = Box::new(ClassicGroup::load(group_id, value));
                 self.groups
                     .insert(group_id.to_owned(), Group::Classic(group));
             }
-            None => {
+            (Some(Group::Classic(group)), None) => {
+                for key in group.timer_keys() {
+                    self.timers.cancel(key);
+                }
                 self.groups.remove(group_id);
             }
+            _ => {}
         }
     }
 
@@ -146,18 +150,29 @@ impl GroupCoordinator {
         self.is_loaded = true;
         self.timers.clear();
         let mut effects = Vec::new();
-        for group in self.groups.values_mut() {
-            if let Group::Consumer(group) = group {
-                consumer_calls::loaded(group, now, &configs.consumer(&group.id), &mut self.timers);
-            }
-            let Group::Share(group) = group else { continue };
-            group.forget_volatile();
-            group.note_unassigned();
-            effects.extend(interrupted(group, image));
-            let config = configs.share(&group.id);
-            let at = now.saturating_add(Ts::from(config.session_timeout_ms));
-            for member_id in group.members.keys() {
-                self.timers.set(TimerKey::session(&group.id, member_id), at);
+        for (group_id, group) in &mut self.groups {
+            match group {
+                Group::Share(group) => {
+                    group.forget_volatile();
+                    group.note_unassigned();
+                    effects.extend(interrupted(group, image));
+                    let config = configs.share(group_id);
+                    let at = now.saturating_add(Ts::from(config.session_timeout_ms));
+                    for member_id in group.members.keys() {
+                        self.timers.set(TimerKey::session(group_id, member_id), at);
+                    }
+                }
+                Group::Classic(group) => {
+                    for (member_id, member) in &group.members {
+                        let at = now.saturating_add(Ts::from(member.session_timeout_ms));
+                        self.timers.set(TimerKey::session(group_id, member_id), at);
+                    }
+                }
+                Group::Consumer(group) => {
+                    let config = configs.consumer(group_id);
+                    consumer_calls::loaded(group, now, &config, &mut self.timers);
+                }
+                Group::Other(_) => {}
             }
         }
         effects
@@ -194,7 +209,12 @@ impl GroupCoordinator {
     /// Does what fell due first, if something fell due by `now`. Call it until it answers `None`;
     /// each plan must be committed before the next call. What a plan of a share group was to do
     /// stays due until it is committed.
-    pub fn on_deadline(&mut self, now: Ts, image: &dyn TopicImage) -> Option<Plan<()>> {
+    pub fn on_deadline(
+        &mut self,
+        now: Ts,
+        classic: &ClassicConfig,
+        image: &dyn TopicImage,
+    ) -> Option<Plan<()>> {
         while let Some(key) = self.timers.first_due(now).cloned() {
             let plan = match &key {
                 TimerKey::Session { group, member } => self.session_ended(group, member, image),
@@ -204,9 +224,13 @@ impl GroupCoordinator {
                 TimerKey::OffsetExpiry => self.expire(now),
                 _ => None,
             };
-            match plan {
-                Some(plan) => return Some(plan),
-                None => self.timers.cancel(key),
+            if plan.is_some() {
+                return plan;
+            }
+            let plan = self.classic_deadline(now, &key, classic);
+            self.timers.cancel(key);
+            if plan.is_some() {
+                return plan;
             }
         }
         None

@@ -2,6 +2,7 @@
 
 use crate::types::{TopicPartition, TopicPartitions, Ts, Uuid};
 
+use super::classic::{JoinAnswer, SyncAnswer, Ticket};
 use super::consumer::request::ConsumerGroupConfig;
 use super::records::GroupRecord;
 use super::timers::TimerKey;
@@ -59,6 +60,21 @@ pub enum GroupEffect {
         partitions: Vec<TopicPartition>,
         /// What follows the deletion.
         then: AfterDelete,
+    },
+    /// Answer a `JoinGroup` that is parked. When the plan's records could not be appended, answer
+    /// that instead.
+    AnswerJoin {
+        /// Which.
+        ticket: Ticket,
+        /// With what.
+        answer: JoinAnswer,
+    },
+    /// Answer a `SyncGroup` that is parked, likewise.
+    AnswerSync {
+        /// Which.
+        ticket: Ticket,
+        /// With what.
+        answer: SyncAnswer,
     },
 }
 
@@ -209,12 +225,18 @@ pub struct GroupError {
 pub enum GroupErrorKind {
     /// `UNKNOWN_TOPIC_OR_PARTITION` (3).
     UnknownTopicOrPartition,
+    /// `COORDINATOR_NOT_AVAILABLE` (15).
+    CoordinatorNotAvailable,
+    /// `ILLEGAL_GENERATION` (22).
+    IllegalGeneration,
+    /// `INCONSISTENT_GROUP_PROTOCOL` (23).
+    InconsistentGroupProtocol,
     /// `INVALID_GROUP_ID` (24).
     InvalidGroupId,
     /// `UNKNOWN_MEMBER_ID` (25).
     UnknownMemberId,
-    /// `ILLEGAL_GENERATION` (22).
-    IllegalGeneration,
+    /// `INVALID_SESSION_TIMEOUT` (26).
+    InvalidSessionTimeout,
     /// `REBALANCE_IN_PROGRESS` (27).
     RebalanceInProgress,
     /// `UNSUPPORTED_VERSION` (35).
@@ -225,6 +247,8 @@ pub enum GroupErrorKind {
     NonEmptyGroup,
     /// `GROUP_ID_NOT_FOUND` (69).
     GroupIdNotFound,
+    /// `MEMBER_ID_REQUIRED` (79).
+    MemberIdRequired,
     /// `GROUP_MAX_SIZE_REACHED` (81).
     GroupMaxSizeReached,
     /// `FENCED_INSTANCE_ID` (82).

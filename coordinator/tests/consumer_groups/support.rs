@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use ottla_coordinator::group::GroupCoordinator;
+use ottla_coordinator::group::classic::ClassicConfig;
 use ottla_coordinator::group::consumer::describe::ConsumerGroupDescription;
 use ottla_coordinator::group::consumer::request::{
     ConsumerGroupConfig, ConsumerHeartbeatRequest, ConsumerHeartbeatResponse, MatchedTopics,
@@ -221,7 +222,10 @@ impl Shard {
         let until = self.now + ms;
         while let Some(at) = self.groups.next_deadline().filter(|at| *at <= until) {
             self.now = self.now.max(at);
-            while let Some(plan) = self.groups.on_deadline(self.now, &self.topics) {
+            while let Some(plan) =
+                self.groups
+                    .on_deadline(self.now, &ClassicConfig::default(), &self.topics)
+            {
                 self.commit(plan);
             }
         }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ottla_coordinator::group::GroupCoordinator;
+use ottla_coordinator::group::classic::ClassicConfig;
 use ottla_coordinator::group::consumer::records::ConsumerRecord;
 use ottla_coordinator::group::plan::{
     GroupEffect, GroupError, GroupErrorKind, InitializePartition, Plan, ShareGroupConfig,
@@ -107,6 +108,7 @@ impl Shard {
             GroupEffect::DeleteState { group_id, then, .. } => {
                 self.groups.state_deleted(group_id, then)
             }
+            GroupEffect::AnswerJoin { .. } | GroupEffect::AnswerSync { .. } => return,
         };
         self.commit(plan);
     }
@@ -180,7 +182,10 @@ impl Shard {
     /// Moves the clock and runs what is due.
     pub(crate) fn advance(&mut self, ms: i64) {
         self.now += ms;
-        while let Some(plan) = self.groups.on_deadline(self.now, &self.topics) {
+        while let Some(plan) =
+            self.groups
+                .on_deadline(self.now, &ClassicConfig::default(), &self.topics)
+        {
             self.commit(plan);
         }
     }

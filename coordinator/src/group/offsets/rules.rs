@@ -3,15 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::super::classic::group::{ClassicGroup, ClassicGroupState, ClassicMember};
+use super::super::classic::group::{ClassicGroup, ClassicGroupState};
 use super::super::consumer::ConsumerGroup;
 use super::super::consumer::members::deletion;
 use super::super::consumer_protocol::{CONSUMER, ConsumerProtocol};
 use super::super::coordinator::{Group, GroupCoordinator};
 use super::super::plan::GroupError;
-use super::super::plan::GroupErrorKind::{
-    FencedInstanceId, IllegalGeneration, NonEmptyGroup, RebalanceInProgress, UnknownMemberId,
-};
+use super::super::plan::GroupErrorKind::{NonEmptyGroup, RebalanceInProgress};
 use super::super::records::{ClassicGroupValue, GroupRecord};
 use super::expiry::Unused;
 use super::table::{CommittedOffset, OffsetTable};
@@ -122,10 +120,8 @@ impl ClassicGroup {
         if generation < 0 && is_empty {
             return Ok(());
         }
-        self.check_member(member_id, instance_id)?;
-        if generation != self.generation {
-            return Err(GroupError::bare(IllegalGeneration));
-        }
+        self.check_generation(member_id, instance_id, generation)
+            .map_err(GroupError::bare)?;
         if self.state == ClassicGroupState::CompletingRebalance {
             return Err(GroupError::bare(RebalanceInProgress));
         }
@@ -153,22 +149,6 @@ impl ClassicGroup {
             ClassicGroupState::Empty => Unused::SinceCommit,
             ClassicGroupState::Stable if protocol_type == CONSUMER => Unused::SinceCommit,
             _ => Unused::Never,
-        }
-    }
-
-    fn check_member(&self, member_id: &str, instance_id: Option<&str>) -> Result<(), GroupError> {
-        let Some(instance_id) = instance_id else {
-            return match self.members.contains_key(member_id) {
-                true => Ok(()),
-                false => Err(GroupError::bare(UnknownMemberId)),
-            };
-        };
-        let is_instance =
-            |member: &ClassicMember| member.instance_id.as_deref() == Some(instance_id);
-        match self.members.get(member_id) {
-            Some(member) if is_instance(member) => Ok(()),
-            _ if self.members.values().any(is_instance) => Err(GroupError::bare(FencedInstanceId)),
-            _ => Err(GroupError::bare(UnknownMemberId)),
         }
     }
 
