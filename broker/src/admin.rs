@@ -73,7 +73,7 @@ async fn metrics(State(process): Admin) -> Response {
     let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     (
         [(header::CONTENT_TYPE, content_type)],
-        broker.metrics.render(),
+        broker.metrics.render(&broker.cluster),
     )
         .into_response()
 }

@@ -17,6 +17,7 @@ use crate::context::Connection;
 use crate::deadlines::{Deadlines, Due};
 use crate::error_code::ApiError;
 use crate::groups::Groups;
+use crate::leaders::Rebalancer;
 use crate::metrics::Metrics;
 use crate::node::Node;
 use crate::share_state::{Pruner, ShareStates};
@@ -108,6 +109,8 @@ impl Broker {
         });
         let weak = Arc::downgrade(&broker);
         broker.own(Arc::new(Pruner(Weak::clone(&weak))), Some(now));
+        let rebalancer = Rebalancer(Weak::clone(&weak));
+        broker.own(Arc::new(rebalancer), Rebalancer::next(&broker, now));
         broker.own(Arc::new(StoreKeeper(weak)), Some(now));
         broker.groups.open(&broker)?;
         Ok(broker)
@@ -322,28 +325,6 @@ impl Broker {
             tracing::warn!(%error, "the share state of a deleted topic could not be removed yet");
         }
         Ok(())
-    }
-
-    /// A logical broker goes down: leaders and coordinators move to the others.
-    pub fn node_down(&self, id: i32) -> Result<(), ApiError> {
-        self.moved(id, false)
-    }
-
-    /// A logical broker is back.
-    pub fn node_up(&self, id: i32) -> Result<(), ApiError> {
-        self.moved(id, true)
-    }
-
-    fn moved(&self, id: i32, alive: bool) -> Result<(), ApiError> {
-        self.cluster.set_alive(id, alive, self.clock.now())?;
-        self.leaders_moved();
-        Ok(())
-    }
-
-    /// What follows a change of leaders: share partitions and coordinators go with them.
-    fn leaders_moved(&self) {
-        self.shares.leaders_changed(self);
-        self.groups.leaders_changed(self);
     }
 
     /// Closes the data cleanly.

@@ -32,6 +32,7 @@ pub mod error_code;
 pub mod features;
 pub mod fetch_sessions;
 pub mod groups;
+mod leaders;
 mod log_config;
 pub mod metrics;
 pub mod node;

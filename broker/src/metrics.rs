@@ -10,6 +10,8 @@ use prometheus_client::registry::Registry;
 
 use crate::api::TABLE;
 use crate::clock::Stopwatch;
+use crate::cluster::Cluster;
+use crate::leaders::LeaderMetrics;
 
 /// The label of one API.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -28,6 +30,32 @@ struct AckLabel {
 struct ApiMetrics {
     requests: Counter,
     micros: Counter,
+}
+
+impl ApiMetrics {
+    /// The counters of every API, in the order of the table.
+    fn register(registry: &mut Registry) -> Vec<Self> {
+        let requests = Family::<ApiLabel, Counter>::default();
+        let micros = Family::<ApiLabel, Counter>::default();
+        registry.register("requests", "Requests answered, by API", requests.clone());
+        registry.register(
+            "request_time_microseconds",
+            "Time spent on requests, waiting included, by API",
+            micros.clone(),
+        );
+        TABLE
+            .iter()
+            .map(|api| {
+                let label = ApiLabel {
+                    api: ottla_protocol::api_key::name(api.key).unwrap_or("?"),
+                };
+                Self {
+                    requests: requests.get_or_create_owned(&label),
+                    micros: micros.get_or_create_owned(&label),
+                }
+            })
+            .collect()
+    }
 }
 
 /// All of the broker's metrics.
@@ -52,6 +80,7 @@ pub struct Metrics {
     fetch_sessions: FetchSessionMetrics,
     /// Committed offsets.
     pub offsets: OffsetMetrics,
+    leaders: LeaderMetrics,
 }
 
 /// Committed offsets, under the names of Kafka's group coordinator.
@@ -141,26 +170,7 @@ impl Metrics {
     /// All counters at zero.
     pub fn new() -> Self {
         let mut registry = Registry::with_prefix("ottla");
-        let requests = Family::<ApiLabel, Counter>::default();
-        let micros = Family::<ApiLabel, Counter>::default();
-        registry.register("requests", "Requests answered, by API", requests.clone());
-        registry.register(
-            "request_time_microseconds",
-            "Time spent on requests, waiting included, by API",
-            micros.clone(),
-        );
-        let apis = TABLE
-            .iter()
-            .map(|api| {
-                let label = ApiLabel {
-                    api: ottla_protocol::api_key::name(api.key).unwrap_or("?"),
-                };
-                ApiMetrics {
-                    requests: requests.get_or_create_owned(&label),
-                    micros: micros.get_or_create_owned(&label),
-                }
-            })
-            .collect();
+        let apis = ApiMetrics::register(&mut registry);
         let mut counter = |name: &str, help: &str| {
             let counter = Counter::default();
             registry.register(name, help, counter.clone());
@@ -195,6 +205,7 @@ impl Metrics {
         fetch_sessions.register(&mut registry);
         let offsets = OffsetMetrics::default();
         offsets.register(&mut registry);
+        let leaders = LeaderMetrics::register(&mut registry);
         Self {
             registry,
             apis,
@@ -210,6 +221,7 @@ impl Metrics {
             share_write_failures,
             fetch_sessions,
             offsets,
+            leaders,
         }
     }
 
@@ -256,7 +268,8 @@ impl Metrics {
     }
 
     /// The text of `GET /metrics`.
-    pub fn render(&self) -> String {
+    pub fn render(&self, cluster: &Cluster) -> String {
+        self.leaders.observe(cluster);
         let mut out = String::new();
         if let Err(error) = text::encode(&mut out, &self.registry) {
             tracing::error!(%error, "metrics could not be rendered");

@@ -4,8 +4,6 @@
 //! - A topic that is named twice in a request is refused, once.
 //! - More than 10,000 new partitions in one request are refused, all of them, with POLICY_VIOLATION.
 
-use std::collections::{HashMap, HashSet};
-
 use ottla_protocol::messages::CreatePartitionsRequest;
 use ottla_protocol::messages::create_partitions_request::CreatePartitionsTopic;
 use ottla_protocol::messages::create_partitions_response::{
@@ -13,33 +11,16 @@ use ottla_protocol::messages::create_partitions_response::{
 };
 use ottla_protocol::{ErrorCode, StrBytes};
 
-use super::create_topics::PARTITIONS_MAX;
+use super::new_partitions::each_once;
 use crate::context::Cx;
 use crate::error_code::ApiError;
 
 pub(super) async fn handle(cx: &Cx, request: CreatePartitionsRequest) -> CreatePartitionsResponse {
-    let mut named: HashMap<&str, usize> = HashMap::new();
-    for topic in &request.topics {
-        *named.entry(&topic.name).or_default() += 1;
-    }
-    let mut answered = HashSet::new();
-    let additional: i64 = request.topics.iter().map(|t| increase(cx, t)).sum();
-    let wanted = request.topics.iter();
-    let wanted = wanted.filter(|&topic| answered.insert(&**topic.name));
-    let results = wanted.map(|wanted| {
-        let result = if additional > PARTITIONS_MAX {
-            Err(ApiError::new(
-                ErrorCode::POLICY_VIOLATION,
-                "Excessively large number of additional partitions per request.",
-            ))
-        } else if named[&**wanted.name] > 1 {
-            Err(ApiError::new(
-                ErrorCode::INVALID_REQUEST,
-                "Duplicate topic name.",
-            ))
-        } else {
-            create(cx, wanted, request.validate_only)
-        };
+    let excess = "Excessively large number of additional partitions per request.";
+    let count = |topic: &CreatePartitionsTopic| increase(cx, topic);
+    let results = each_once(&request.topics, |topic| &*topic.name, count, excess);
+    let results = results.map(|(wanted, allowed)| {
+        let result = allowed.and_then(|()| create(cx, wanted, request.validate_only));
         let (code, message) = match result {
             Ok(()) => (ErrorCode::NONE, None),
             Err(error) => (error.code, error.message),

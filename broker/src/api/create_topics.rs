@@ -5,46 +5,25 @@
 //! - More than 10,000 partitions in one request are refused, all of them, with POLICY_VIOLATION.
 //! - Served by every broker: all of them are the controller's neighbours in this process.
 
-use std::collections::{HashMap, HashSet};
-
 use ottla_protocol::messages::CreateTopicsRequest;
 use ottla_protocol::messages::create_topics_request::CreatableTopic;
 use ottla_protocol::messages::create_topics_response::{
     CreatableTopicConfigs, CreatableTopicResult, CreateTopicsResponse,
 };
-use ottla_protocol::{ErrorCode, StrBytes, Uuid};
+use ottla_protocol::{StrBytes, Uuid};
 
 use super::config_resources::with_world;
+use super::new_partitions::each_once;
 use crate::cluster::NewTopic;
 use crate::context::Cx;
 use crate::error_code::ApiError;
 
-/// The partitions that one request may make, as in Kafka.
-pub(super) const PARTITIONS_MAX: i64 = 10_000;
-
 pub(super) async fn handle(cx: &Cx, request: CreateTopicsRequest) -> CreateTopicsResponse {
-    let mut named: HashMap<&str, usize> = HashMap::new();
-    for topic in &request.topics {
-        *named.entry(&topic.name).or_default() += 1;
-    }
-    let mut answered = HashSet::new();
-    let total: i64 = request.topics.iter().map(|t| partition_count(cx, t)).sum();
-    let wanted = request.topics.iter();
-    let wanted = wanted.filter(|&topic| answered.insert(&**topic.name));
-    let results = wanted.map(|wanted| {
-        let made = if total > PARTITIONS_MAX {
-            Err(ApiError::new(
-                ErrorCode::POLICY_VIOLATION,
-                "Excessively large number of partitions per request.",
-            ))
-        } else if named[&**wanted.name] > 1 {
-            Err(ApiError::new(
-                ErrorCode::INVALID_REQUEST,
-                "Duplicate topic name.",
-            ))
-        } else {
-            create(cx, wanted, request.validate_only)
-        };
+    let excess = "Excessively large number of partitions per request.";
+    let count = |topic: &CreatableTopic| partition_count(cx, topic);
+    let results = each_once(&request.topics, |topic| &*topic.name, count, excess);
+    let results = results.map(|(wanted, allowed)| {
+        let made = allowed.and_then(|()| create(cx, wanted, request.validate_only));
         respond(cx, wanted, made)
     });
     CreateTopicsResponse::default().with_topics(results.collect())

@@ -16,6 +16,7 @@ use ottla_protocol::{Encodable, ErrorCode, HeaderVersion, Request, guard, messag
 use crate::clock::Stopwatch;
 use crate::context::Cx;
 
+mod alter_partition_reassignments;
 mod alter_share_group_offsets;
 pub mod api_versions;
 mod config_resources;
@@ -33,6 +34,7 @@ mod describe_configs;
 mod describe_groups;
 mod describe_share_group_offsets;
 mod describe_topic_partitions;
+mod elect_leaders;
 mod endpoints;
 mod fetch;
 mod fetch_read;
@@ -47,6 +49,7 @@ mod list_groups;
 mod list_offsets;
 mod list_partition_reassignments;
 mod metadata;
+mod new_partitions;
 mod offset_commit;
 mod offset_delete;
 mod offset_fetch;
@@ -149,7 +152,9 @@ apis! {
     32, 1..=4, describe_configs, DescribeConfigsRequest;
     37, 0..=3, create_partitions, CreatePartitionsRequest;
     42, 0..=3, delete_groups, DeleteGroupsRequest;
+    43, 0..=2, elect_leaders, ElectLeadersRequest;
     44, 0..=1, incremental_alter_configs, IncrementalAlterConfigsRequest;
+    45, 0..=1, alter_partition_reassignments, AlterPartitionReassignmentsRequest;
     46, 0..=0, list_partition_reassignments, ListPartitionReassignmentsRequest;
     47, 0..=0, offset_delete, OffsetDeleteRequest;
     57, 0..=2, update_features, UpdateFeaturesRequest;

@@ -23,7 +23,7 @@ use ottla_storage::{AppendInfo, AppendOptions, Origin};
 
 use super::Answer;
 use super::endpoints::node_endpoints;
-use crate::cluster::{Partition, Topic};
+use crate::cluster::{Leadership, Partition, Topic};
 use crate::config::{CompressionType, TimestampType, TopicConfig};
 use crate::context::Cx;
 use crate::error_code::ApiError;
@@ -122,15 +122,17 @@ fn append(
         return Err(ErrorCode::NOT_LEADER_OR_FOLLOWER.into());
     }
     let config = topic.config();
-    if request.acks == -1 {
-        let need = (config.min_insync_replicas.max(1) as usize).min(leadership.replicas.len());
-        if leadership.isr.len() < need {
-            let message = format!(
-                "The size of the current ISR {:?} is insufficient to satisfy the min.isr requirement of {need} for partition {partition:?}",
-                leadership.isr
-            );
-            return Err(ApiError::new(ErrorCode::NOT_ENOUGH_REPLICAS, message).into());
-        }
+    let need = if request.acks == -1 {
+        min_isr(&config, &leadership)
+    } else {
+        0
+    };
+    if leadership.isr.len() < need {
+        let message = format!(
+            "The size of the current ISR {:?} is insufficient to satisfy the min.isr requirement of {need} for partition {partition:?}",
+            leadership.isr
+        );
+        return Err(ApiError::new(ErrorCode::NOT_ENOUGH_REPLICAS, message).into());
     }
     let empty = Bytes::new();
     let records = data.records.as_ref().unwrap_or(&empty);
@@ -162,7 +164,17 @@ fn append(
     cx.broker
         .metrics
         .produced(valid.records.len(), valid.header.count);
+    // A replica may have gone meanwhile.
+    if partition.leadership().isr.len() < need {
+        return Err(ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND.into());
+    }
     Ok(info)
+}
+
+/// The replicas that must be in sync for acks=all.
+fn min_isr(topic: &TopicConfig, leadership: &Leadership) -> usize {
+    let wanted = usize::try_from(topic.min_insync_replicas).unwrap_or(0);
+    wanted.max(1).min(leadership.replicas.len())
 }
 
 /// The codec that a topic's batches are stored with, and its level where one is set; `None`: as they

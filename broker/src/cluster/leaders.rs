@@ -104,7 +104,7 @@ impl Cluster {
         wanted: Option<Vec<(String, i32)>>,
         unclean: bool,
         now: i64,
-    ) -> Result<Vec<Elected>, ApiError> {
+    ) -> Vec<Elected> {
         let log = self.log_guard();
         let alive = self.alive();
         let everywhere = wanted.is_none();
@@ -121,7 +121,7 @@ impl Cluster {
                 elected.push((name, index, result));
             }
         }
-        Ok(elected)
+        elected
     }
 
     fn all_partitions(&self) -> Vec<(String, i32)> {
@@ -178,9 +178,9 @@ impl Cluster {
     }
 
     /// Lets preferred replicas lead where others do, and says whether any leader changed.
-    pub fn prefer_leaders(&self, now: i64) -> Result<bool, ApiError> {
-        let elected = self.elect_leaders(None, false, now)?;
-        Ok(elected.iter().any(|(_, _, result)| result.is_ok()))
+    pub fn prefer_leaders(&self, now: i64) -> bool {
+        let elected = self.elect_leaders(None, false, now);
+        elected.iter().any(|(_, _, outcome)| outcome.is_ok())
     }
 }
 

@@ -12,5 +12,6 @@ pub mod reassignment;
 
 pub use controller::{BrokerState, Cluster, NewTopic};
 pub use image::{Image, Partition, Topic};
+pub(crate) use leaders::Elected;
 pub use leaders::Reassignment;
 pub use leadership::{Leadership, LeadershipChange, NOBODY};

@@ -209,10 +209,10 @@ pub(super) fn check_replicas(replicas: &[i32], registered: &[i32]) -> Result<(),
             "The manual partition assignment includes broker {id}, but no such broker is registered."
         )));
     }
-    if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+    let mut twice = sorted.iter().zip(sorted.iter().skip(1));
+    if let Some((id, _)) = twice.find(|(id, next)| id == next) {
         return Err(invalid(format!(
-            "The manual partition assignment includes the broker {} more than once.",
-            pair[0]
+            "The manual partition assignment includes the broker {id} more than once."
         )));
     }
     Ok(())

@@ -18,6 +18,8 @@ snapshot! {
         pub delete_enable: bool = "delete.topic.enable",
         /// Whether leadership returns to the preferred replica by itself.
         pub auto_leader_rebalance: bool = "auto.leader.rebalance.enable",
+        /// How often that is looked at, in seconds.
+        pub leader_imbalance_check_interval_s: i64 = "leader.imbalance.check.interval.seconds",
         /// Whether missing dead-letter topics are made (KIP-1191).
         pub dlq_auto_create: bool = "errors.deadletterqueue.auto.create.topics.enable",
         /// What the name of a dead-letter topic begins with; empty allows any name.
