@@ -136,6 +136,11 @@ impl Broker {
         self.cluster.group_config(group)
     }
 
+    /// The data.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
     /// The cluster's id.
     pub fn cluster_id(&self) -> &str {
         &self.cluster_id

@@ -12,6 +12,7 @@ use crate::faults::Faults;
 use crate::file::File;
 use crate::flusher::{Flusher, InlineFlusher, ThreadFlusher};
 use crate::publish::Watermark;
+use crate::store::Space;
 use crate::sync::Arc as KernelArc;
 use crate::sys::Platform;
 
@@ -200,6 +201,13 @@ impl MemoryPool {
 
     pub(crate) fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn space(&self) -> Space {
+        Space {
+            total: self.max,
+            usable: self.max.saturating_sub(self.used()),
+        }
     }
 
     /// Takes `bytes`, or nothing if they are not there.

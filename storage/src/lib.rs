@@ -58,6 +58,6 @@ pub use log::{Listener, Log};
 pub use producer::{Origin, ProducerView};
 pub use publish::Bounds;
 pub use read::{Bound, ReadSlice};
-pub use store::Store;
+pub use store::{Space, Store};
 pub use times::TimedOffset;
 pub use txn_index::AbortedTxn;

@@ -25,6 +25,15 @@ const BOOT_FILE: &str = ".ottla-boot";
 /// As in Kafka, the first look for expired segments comes soon after the start.
 const FIRST_CHECK_MS: i64 = 30_000;
 
+/// How large a volume is, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Space {
+    /// All of it.
+    pub total: u64,
+    /// What is left for use.
+    pub usable: u64,
+}
+
 /// All logs of one data directory, or of one process in memory.
 #[derive(Debug)]
 pub struct Store {
@@ -137,6 +146,14 @@ impl Store {
     /// The data directory; `None` in memory.
     pub fn data_dir(&self) -> Option<&Path> {
         self.env.data_dir.as_deref()
+    }
+
+    /// The volume of the data directory, or the memory that logs may take.
+    pub fn space(&self) -> io::Result<Space> {
+        match self.data_dir() {
+            Some(dir) => crate::sys::volume(dir),
+            None => Ok(self.env.memory.space()),
+        }
     }
 
     /// Bytes that all logs take in memory; 0 on a disk.

@@ -8,6 +8,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::store::Space;
+
 /// Chooses between the calls of this operating system and the portable ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Platform {
@@ -128,6 +130,15 @@ fn unlinked_file() -> io::Result<fs::File> {
             Err(error) => return Err(error),
         }
     }
+}
+
+/// The size of the volume that holds `dir`.
+pub(crate) fn volume(dir: &Path) -> io::Result<Space> {
+    let found = rustix::fs::statvfs(dir)?;
+    Ok(Space {
+        total: found.f_blocks.saturating_mul(found.f_frsize),
+        usable: found.f_bavail.saturating_mul(found.f_frsize),
+    })
 }
 
 /// Locks `file` for this process alone, against other brokers (`flock`) and against Apache Kafka

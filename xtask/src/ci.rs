@@ -160,6 +160,7 @@ fn suites(ledger: &mut Ledger, broker: &str) {
     ledger.step("Apache Kafka's own share tests, a part", |ledger| {
         let options = conformance::Options {
             broker: broker.to_owned(),
+            ours: true,
             filter: String::new(),
             jobs: 2,
             keep: false,

@@ -21,7 +21,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             "--full runs whole suites against our own release binary: it takes no --filter and no --broker"
         );
     }
-    let broker = match args.value("broker") {
+    let given = args.value("broker");
+    let broker = match given {
         Some(command) => command.to_owned(),
         None => process::build_broker(if full { "release" } else { "ci" })?
             .display()
@@ -29,6 +30,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     };
     let options = Options {
         broker,
+        ours: given.is_none(),
         filter: args.value("filter").unwrap_or_default().to_owned(),
         jobs: args.number("jobs", 2)?,
         keep: args.has("keep"),
@@ -48,10 +50,21 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 }
 
 pub(crate) struct Options {
+    /// The command that serves, without arguments of the suite's.
     pub(crate) broker: String,
+    /// Whether it takes our arguments.
+    pub(crate) ours: bool,
     pub(crate) filter: String,
     pub(crate) jobs: u64,
     pub(crate) keep: bool,
+}
+
+/// What the broker of a suite is started with: tests of these suites assert Kafka's default values.
+fn arguments(suite: &str) -> &'static str {
+    match suite {
+        "admin" | "producer" => " --profile kafka",
+        _ => "",
+    }
 }
 
 fn suites() -> Result<Vec<String>> {
@@ -150,6 +163,10 @@ impl Outcome {
             self.total,
             process::today()?,
         );
+        let arguments = arguments(suite);
+        if !arguments.is_empty() {
+            let _ = write!(text, "\nThe broker: `ottla{arguments}`.\n");
+        }
         list(&mut text, "Not passed", &self.missing);
         list(&mut text, "Tried twice, the second time alone", &self.again);
         let excluded: Vec<String> = self
@@ -251,9 +268,11 @@ fn read(path: &Path) -> Result<String> {
 const SECOND_TRIES: usize = 4;
 
 pub(crate) fn run_suite(suite: &str, options: &Options) -> Result<Outcome> {
+    let arguments = if options.ours { arguments(suite) } else { "" };
+    let broker = format!("{}{arguments}", options.broker);
     let plan = Plan::read(suite, &options.filter)?;
     let out = dirs::target().join("conformance").join("out").join(suite);
-    let mut results = run_once(&plan.chosen, &out, options, options.jobs)?;
+    let mut results = run_once(&plan.chosen, &out, (&broker, options.keep), options.jobs)?;
     let failed: BTreeSet<String> = plan
         .baseline
         .iter()
@@ -273,7 +292,7 @@ pub(crate) fn run_suite(suite: &str, options: &Options) -> Result<Outcome> {
             .collect();
         println!("a second try, alone: {}", again.join(", "));
         let out = out.join("second-try");
-        results.extend(run_once(&failed, &out, options, 1)?);
+        results.extend(run_once(&failed, &out, (&broker, options.keep), 1)?);
     }
     let mut outcome = plan.judge(&results);
     outcome.again = again;
@@ -296,7 +315,7 @@ pub(crate) fn run_suite(suite: &str, options: &Options) -> Result<Outcome> {
 fn run_once(
     tests: &BTreeSet<String>,
     out: &Path,
-    options: &Options,
+    (broker, keep): (&str, bool),
     jobs: u64,
 ) -> Result<BTreeMap<Key, (String, String)>> {
     std::fs::create_dir_all(out)?;
@@ -306,13 +325,13 @@ fn run_once(
     let mut command = harness();
     command
         .arg("--broker")
-        .arg(&options.broker)
+        .arg(broker)
         .arg("--suite")
         .arg(&file)
         .arg("--out")
         .arg(out);
     command.arg("--jobs").arg(jobs.to_string());
-    if options.keep {
+    if keep {
         command.arg("--keep");
     }
     process::watch(&mut command)?.check()?;

@@ -99,9 +99,10 @@ impl<'a> Reader<'a> {
     pub(super) fn new(cx: &'a Cx, request: &'a FetchRequest) -> Self {
         let replica = request.replica_id.0.max(request.replica_state.replica_id.0);
         let rack = Some(&*request.rack_id).filter(|rack| {
-            let config = cx.config();
-            let selector = config.replication.replica_selector_class.as_deref();
-            !rack.is_empty() && selector == Some(RACK_AWARE)
+            !rack.is_empty() && {
+                let config = cx.config();
+                config.replication.replica_selector_class.as_deref() == Some(RACK_AWARE)
+            }
         });
         Self {
             cx,

@@ -4,8 +4,6 @@
 //! - A resource that is named twice is refused both times, as in Kafka.
 //! - Loggers are checked and then left to the log filter of the command line: nothing is stored.
 
-use std::collections::HashMap;
-
 use ottla_protocol::messages::IncrementalAlterConfigsRequest;
 use ottla_protocol::messages::incremental_alter_configs_request::AlterConfigsResource;
 use ottla_protocol::messages::incremental_alter_configs_response::{
@@ -13,7 +11,7 @@ use ottla_protocol::messages::incremental_alter_configs_response::{
 };
 use ottla_protocol::{ErrorCode, StrBytes};
 
-use super::config_resources::with_world;
+use super::config_resources::{each_once, with_world};
 use crate::config::{AlterOp, OpKind, ResourceType};
 use crate::context::Cx;
 use crate::error_code::ApiError;
@@ -22,20 +20,13 @@ pub(super) async fn handle(
     cx: &Cx,
     request: IncrementalAlterConfigsRequest,
 ) -> IncrementalAlterConfigsResponse {
-    let mut named: HashMap<(i8, &StrBytes), usize> = HashMap::new();
-    for resource in &request.resources {
-        *named
-            .entry((resource.resource_type, &resource.resource_name))
-            .or_default() += 1;
-    }
-    let responses = request.resources.iter().map(|resource| {
-        let twice = named[&(resource.resource_type, &resource.resource_name)] > 1;
-        let result = if twice {
-            let message = "Each resource must appear at most once.";
-            Err(ApiError::new(ErrorCode::INVALID_REQUEST, message))
-        } else {
-            alter(cx, resource, request.validate_only)
-        };
+    let results = each_once(
+        &request.resources,
+        |resource| (resource.resource_type, &resource.resource_name),
+        |resource| alter(cx, resource, request.validate_only),
+    );
+    let responses = request.resources.iter().zip(results);
+    let responses = responses.map(|(resource, result)| {
         let (code, message) = match result {
             Ok(()) => (ErrorCode::NONE, None),
             Err(error) => (error.code, error.message),

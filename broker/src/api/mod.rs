@@ -16,7 +16,9 @@ use ottla_protocol::{Encodable, ErrorCode, HeaderVersion, Request, guard, messag
 use crate::clock::Stopwatch;
 use crate::context::Cx;
 
+mod alter_configs;
 mod alter_partition_reassignments;
+mod alter_replica_log_dirs;
 mod alter_share_group_offsets;
 pub mod api_versions;
 mod config_resources;
@@ -32,6 +34,9 @@ mod delete_topics;
 mod describe_cluster;
 mod describe_configs;
 mod describe_groups;
+mod describe_log_dirs;
+mod describe_producers;
+mod describe_quorum;
 mod describe_share_group_offsets;
 mod describe_topic_partitions;
 mod elect_leaders;
@@ -150,6 +155,9 @@ apis! {
     22, 0..=5, init_producer_id, InitProducerIdRequest;
     23, 2..=4, offset_for_leader_epoch, OffsetForLeaderEpochRequest;
     32, 1..=4, describe_configs, DescribeConfigsRequest;
+    33, 0..=2, alter_configs, AlterConfigsRequest;
+    34, 1..=2, alter_replica_log_dirs, AlterReplicaLogDirsRequest;
+    35, 1..=5, describe_log_dirs, DescribeLogDirsRequest;
     37, 0..=3, create_partitions, CreatePartitionsRequest;
     42, 0..=3, delete_groups, DeleteGroupsRequest;
     43, 0..=2, elect_leaders, ElectLeadersRequest;
@@ -157,8 +165,10 @@ apis! {
     45, 0..=1, alter_partition_reassignments, AlterPartitionReassignmentsRequest;
     46, 0..=0, list_partition_reassignments, ListPartitionReassignmentsRequest;
     47, 0..=0, offset_delete, OffsetDeleteRequest;
+    55, 0..=2, describe_quorum, DescribeQuorumRequest;
     57, 0..=2, update_features, UpdateFeaturesRequest;
     60, 0..=2, describe_cluster, DescribeClusterRequest;
+    61, 0..=0, describe_producers, DescribeProducersRequest;
     68, 0..=1, consumer_group_heartbeat, ConsumerGroupHeartbeatRequest;
     69, 0..=1, consumer_group_describe, ConsumerGroupDescribeRequest;
     74, 0..=1, list_config_resources, ListConfigResourcesRequest;

@@ -225,6 +225,12 @@ impl Cluster {
         }
     }
 
+    /// End offset and latest epoch of the metadata log.
+    pub fn metadata_end(&self) -> (i64, i32) {
+        let log = self.log_guard();
+        (log.end_offset(), log.latest_epoch().unwrap_or(0))
+    }
+
     /// The broker that answers for the controller: the first one that is up.
     pub fn controller_id(&self) -> i32 {
         self.alive().first().copied().unwrap_or(NOBODY)

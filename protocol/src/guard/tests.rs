@@ -98,6 +98,7 @@ fn own_requests_agree_with_the_codec_on_common_versions() {
     }
     same::<messages::ApiVersionsRequest, theirs::ApiVersionsRequest>();
     same::<messages::DeleteGroupsRequest, theirs::DeleteGroupsRequest>();
+    same::<messages::DescribeLogDirsRequest, theirs::DescribeLogDirsRequest>();
     same::<messages::DescribeShareGroupOffsetsRequest, theirs::DescribeShareGroupOffsetsRequest>();
     same::<messages::ListOffsetsRequest, theirs::ListOffsetsRequest>();
     same::<messages::ShareAcknowledgeRequest, theirs::ShareAcknowledgeRequest>();

@@ -253,3 +253,59 @@ async fn a_batch_that_outgrows_the_limit_in_its_topics_codec_is_refused() {
     assert_eq!(ErrorCode(answer.error_code), ErrorCode::MESSAGE_TOO_LARGE);
     assert_eq!(client.end_offset("t", 0).await, 0);
 }
+
+/// Text that packs better the longer one looks.
+fn prose() -> Vec<u8> {
+    let mut seed = 7u32;
+    let words = (0..20_000).flat_map(|_| {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        format!("{:x} ", (seed >> 20) % 1000).into_bytes()
+    });
+    words.collect()
+}
+
+#[tokio::test]
+async fn the_levels_of_a_topics_codec_have_their_effect() {
+    let broker = Embedded::start().await;
+    let mut client = broker.client().await;
+    for (codec, levels) in [("gzip", ["1", "9"]), ("zstd", ["-100", "19"])] {
+        let mut sizes = vec![];
+        for level in levels {
+            let topic = format!("{codec}.{level}");
+            let key = format!("compression.{codec}.level");
+            let configs = [("compression.type", codec), (&key, level)];
+            client.create_topic_with(&topic, 1, &configs).await;
+            client.produce_values(&topic, 0, &[prose()]).await;
+            sizes.push(client.fetch(&topic, 0, 0).await.records.unwrap().len());
+        }
+        assert!(sizes[0] > sizes[1], "{codec}: {sizes:?}");
+    }
+}
+
+#[tokio::test]
+async fn records_of_five_megabytes_pass_in_every_codec() {
+    let broker = Embedded::start().await;
+    let mut client = broker.client().await;
+    let value = Bytes::from(prose().repeat(70)).slice(..5 << 20);
+    let limit = [("max.message.bytes", "6000000")];
+    client.create_topic_with("t", 1, &limit).await;
+    for (offset, codec) in (0..).zip(CODECS) {
+        let mut batch = BatchBuilder::new(BatchOptions {
+            compression: codec,
+            ..BatchOptions::default()
+        });
+        batch.push(START_MS, None, Some(&value));
+        let answer = client.produce("t", 0, batch.build().unwrap()).await;
+        assert_eq!(
+            (answer.error_code, answer.base_offset),
+            (0, offset),
+            "{codec:?}"
+        );
+    }
+    let all = client.fetch_all("t", 0, 0).await;
+    assert_eq!(all.len(), CODECS.len());
+    assert!(
+        all.iter()
+            .all(|record| record.value.as_ref() == Some(&value))
+    );
+}

@@ -5,5 +5,7 @@ mod admin_port;
 mod configs;
 mod create;
 mod features;
+mod inside;
+mod log_dirs;
 mod replicas;
 mod retention;
