@@ -9,12 +9,13 @@ use ottla_coordinator::types::Ts;
 use ottla_protocol::ErrorCode;
 use ottla_storage::{Store, StoreOptions};
 
+use crate::cleaner::{self, LogCleaner};
 use crate::clock::Clock;
 use crate::cluster::image::{CONSUMER_OFFSETS, SHARE_GROUP_STATE};
 use crate::cluster::{Cluster, NewTopic, Partition, Topic};
 use crate::config::{BrokerConfig, ConfigChange, GroupConfig, StaticConfig};
 use crate::context::Connection;
-use crate::deadlines::{Deadlines, Due};
+use crate::deadlines::{Deadlines, Due, OwnerId};
 use crate::error_code::ApiError;
 use crate::groups::Groups;
 use crate::leaders::Rebalancer;
@@ -109,21 +110,45 @@ impl Broker {
         });
         let weak = Arc::downgrade(&broker);
         broker.own(Arc::new(Pruner(Weak::clone(&weak))), Some(now));
-        let rebalancer = Rebalancer(Weak::clone(&weak));
+        let rebalancer = Rebalancer(weak);
         broker.own(Arc::new(rebalancer), Rebalancer::next(&broker, now));
-        broker.own(Arc::new(StoreKeeper(weak)), Some(now));
+        broker.keep_store(now)?;
         broker.groups.open(&broker)?;
         Ok(broker)
     }
 
+    /// Lets the store's own work be done when it is due, and compaction in its own rhythm.
+    fn keep_store(self: &Arc<Self>, now: Ts) -> Result<(), StartError> {
+        let weak = Arc::downgrade(self);
+        let id = self.own(Arc::new(StoreKeeper(Weak::clone(&weak))), Some(now));
+        let told = Weak::clone(&weak);
+        self.store.on_deadline(Arc::new(move || {
+            if let Some(broker) = told.upgrade()
+                && let Some(at) = broker.store.next_deadline()
+            {
+                broker.deadlines.bring_forward(id, at);
+            }
+        }));
+        let cleaner = LogCleaner::start(weak, Arc::clone(&self.store))
+            .map_err(|error| StartError::Node(format!("no thread for compaction: {error}")))?;
+        let first = cleaner::first_run(&self.config().log, now);
+        self.own(Arc::new(cleaner), first);
+        Ok(())
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
     /// Keeps an owner of deadlines for the life of the broker.
-    fn own(&self, due: Arc<dyn Due>, first: Option<Ts>) {
+    fn own(&self, due: Arc<dyn Due>, first: Option<Ts>) -> OwnerId {
         let id = self.deadlines.register(Arc::downgrade(&due));
         self.deadlines.set(id, first);
         self.owners
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(due);
+        id
     }
 
     /// What the first logical broker runs with.
@@ -370,9 +395,7 @@ impl Due for StoreKeeper {
     fn on_deadline(&self, now: Ts) -> Option<Ts> {
         let broker = self.0.upgrade()?;
         broker.store.tick(now);
-        // Appends set new deadlines without telling: look once a second at the latest.
-        let next = broker.store.next_deadline().unwrap_or(i64::MAX);
-        Some(next.clamp(now + 1, now + 1000))
+        broker.store.next_deadline()
     }
 }
 

@@ -18,6 +18,10 @@ use crate::clock::Clock;
 pub trait Due: Send + Sync {
     /// Does all that is due at `now` and returns the next deadline in state time.
     fn on_deadline(&self, now: Ts) -> Option<Ts>;
+
+    /// Waits for what [`Due::on_deadline`] left to another thread: who advances the clock waits, the
+    /// driver does not.
+    fn settle(&self) {}
 }
 
 /// Names one owner of deadlines for as long as it lives.
@@ -67,6 +71,11 @@ impl Deadlines {
     /// Sets the owner's earliest deadline.
     pub fn set(&self, id: OwnerId, at: Option<Ts>) {
         self.update(id, |_| at);
+    }
+
+    /// Brings the owner's earliest deadline forward to `at`, unless it is earlier.
+    pub fn bring_forward(&self, id: OwnerId, at: Ts) {
+        self.update(id, |held| Some(held.map_or(at, |held| held.min(at))));
     }
 
     /// Sets the owner's earliest deadline to what becomes of the one that it has.
@@ -127,10 +136,13 @@ impl Deadlines {
 
     /// Calls all that is due at `now`; an owner that answers with a deadline that has passed too is
     /// called again.
-    fn run_due(&self, now: Ts) {
+    fn run_due(&self, now: Ts, settle: bool) {
         while let Some((id, owner)) = self.take_due(now) {
             if let Some(owner) = owner {
                 let next = owner.on_deadline(now);
+                if settle {
+                    owner.settle();
+                }
                 // Since the owner has answered another thread may have set an earlier deadline: that
                 // one stays. INVARIANT: progress. An owner that is still due at `now` after having
                 // been called at `now` is looked at again in a millisecond.
@@ -158,7 +170,7 @@ impl Deadlines {
                 if self.stopped.load(Ordering::Acquire) {
                     return;
                 }
-                self.run_due(clock.now());
+                self.run_due(clock.now(), false);
             }
             clock.wait(self.earliest(), &self.changed).await;
         }
@@ -173,10 +185,10 @@ impl Deadlines {
         let target = clock.now().saturating_add(ms.max(0));
         while let Some(at) = self.earliest().filter(|&at| at <= target) {
             clock.advance_to(at, hold_sessions);
-            self.run_due(clock.now().min(target));
+            self.run_due(clock.now().min(target), true);
         }
         clock.advance_to(target, hold_sessions);
-        self.run_due(target);
+        self.run_due(target, true);
         clock.now()
     }
 }

@@ -18,6 +18,7 @@ pub mod admin;
 pub mod api;
 pub mod broker;
 pub mod builder;
+mod cleaner;
 pub mod cli;
 pub mod clock;
 pub mod cluster;

@@ -20,10 +20,16 @@ pub(crate) fn log_config(topic: &TopicConfig, log: &LogDefaults) -> LogConfig {
         retention_ms: topic.retention_ms,
         retention_bytes: topic.retention_bytes,
         cleanup_delete: topic.cleanup_policy.delete,
+        cleanup_compact: topic.cleanup_policy.compact,
+        min_cleanable_dirty_ratio: topic.min_cleanable_dirty_ratio,
+        delete_retention_ms: topic.delete_retention_ms,
+        min_compaction_lag_ms: topic.min_compaction_lag_ms,
+        max_compaction_lag_ms: topic.max_compaction_lag_ms,
+        preallocate: topic.preallocate,
     }
 }
 
-/// What the metadata log runs with: nothing in it expires.
+/// What the metadata log runs with: nothing in it expires, and nothing is compacted.
 pub(crate) fn metadata_log_config() -> LogConfig {
     LogConfig {
         retention_ms: -1,

@@ -194,6 +194,9 @@ impl Log {
         }
         let new =
             Segment::create(&self.env, &self.dir, base, now).map_err(StorageError::io(what()))?;
+        if self.config().preallocate {
+            new.preallocate(u64::from(self.config().segment_bytes));
+        }
         let new = KernelArc::new(new);
         old.seal();
         let mut segments: Vec<_> = self.published.segments().iter().cloned().collect();
@@ -319,7 +322,7 @@ fn needs_roll(
                 Some(first) if first >= 0 => header.max_timestamp.saturating_sub(first),
                 _ => now.saturating_sub(active.created),
             };
-            full || age > config.segment_ms - jitter(name, active.base, config.segment_jitter_ms)
+            full || age > config.roll_ms() - jitter(name, active.base, config.segment_jitter_ms)
         })
         .unwrap_or(false)
 }

@@ -10,6 +10,7 @@ use crate::file::{read_file, replace_file};
 const RECOVERY_POINTS: &str = "recovery-point-offset-checkpoint";
 const HIGH_WATERMARKS: &str = "replication-offset-checkpoint";
 const START_OFFSETS: &str = "log-start-offset-checkpoint";
+const CLEANED_OFFSETS: &str = "cleaner-offset-checkpoint";
 
 /// Collects the text of a checkpoint file.
 #[derive(Debug)]
@@ -76,12 +77,14 @@ pub(crate) fn store_offsets(path: &Path, offsets: &Offsets) -> io::Result<()> {
     replace_file(path, &checkpoint.into_bytes(), true)
 }
 
-/// The three offsets that a data directory keeps of each of its logs.
+/// The offsets that a data directory keeps of each of its logs.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Checkpoints {
     pub(crate) recovery_points: Offsets,
     pub(crate) high_watermarks: Offsets,
     pub(crate) starts: Offsets,
+    /// Below these the logs are compacted.
+    pub(crate) cleaned: Offsets,
 }
 
 impl Checkpoints {
@@ -90,6 +93,7 @@ impl Checkpoints {
             recovery_points: load_offsets(&dir.join(RECOVERY_POINTS))?,
             high_watermarks: Offsets::new(),
             starts: load_offsets(&dir.join(START_OFFSETS))?,
+            cleaned: load_offsets(&dir.join(CLEANED_OFFSETS))?,
         })
     }
 
@@ -107,6 +111,7 @@ impl Checkpoints {
                 &written.high_watermarks,
             ),
             (START_OFFSETS, &self.starts, &written.starts),
+            (CLEANED_OFFSETS, &self.cleaned, &written.cleaned),
         ] {
             let path = dir.join(name);
             if now != before || !path.exists() {

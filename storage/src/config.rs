@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::faults::Faults;
 
 /// Settings of one log: topic configurations of Kafka, by their names.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct LogConfig {
     /// `segment.bytes`: a segment, and so a batch, is no larger than this.
     pub segment_bytes: u32,
@@ -32,6 +32,30 @@ pub struct LogConfig {
     pub retention_bytes: i64,
     /// Whether `cleanup.policy` contains `delete`: without it the two retention settings are idle.
     pub cleanup_delete: bool,
+    /// Whether `cleanup.policy` contains `compact`: the last record of each key stays.
+    pub cleanup_compact: bool,
+    /// `min.cleanable.dirty.ratio`: the log is compacted when more than this part of its bytes was
+    /// not compacted yet; 0 to 1.
+    pub min_cleanable_dirty_ratio: f64,
+    /// `delete.retention.ms`: how long a tombstone stays once what it deletes is gone.
+    pub delete_retention_ms: i64,
+    /// `min.compaction.lag.ms`: younger records are not compacted.
+    pub min_compaction_lag_ms: i64,
+    /// `max.compaction.lag.ms`: a log with older records is compacted whatever the ratio.
+    pub max_compaction_lag_ms: i64,
+    /// `preallocate`: a new segment's blocks are reserved at once.
+    pub preallocate: bool,
+}
+
+impl LogConfig {
+    /// After how long a segment is full. A compacted log also rolls so that `max.compaction.lag.ms`
+    /// can be kept: the active segment is never compacted.
+    pub(crate) fn roll_ms(&self) -> i64 {
+        if self.cleanup_compact {
+            return self.segment_ms.min(self.max_compaction_lag_ms.max(1));
+        }
+        self.segment_ms
+    }
 }
 
 impl Default for LogConfig {
@@ -50,6 +74,31 @@ impl Default for LogConfig {
             retention_ms: WEEK_MS,
             retention_bytes: -1,
             cleanup_delete: true,
+            cleanup_compact: false,
+            min_cleanable_dirty_ratio: 0.5,
+            delete_retention_ms: 24 * 3600 * 1000,
+            min_compaction_lag_ms: 0,
+            max_compaction_lag_ms: i64::MAX,
+            preallocate: false,
+        }
+    }
+}
+
+/// How a store compacts (`log.cleaner.*`).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CleanerOptions {
+    /// `log.cleaner.dedupe.buffer.size`: the most memory for the keys of one pass. What does not
+    /// fit is left for the next pass.
+    pub dedupe_buffer_bytes: u64,
+    /// `log.cleaner.io.buffer.load.factor`: how full that memory may get, 0 to 1.
+    pub load_factor: f64,
+}
+
+impl Default for CleanerOptions {
+    fn default() -> Self {
+        Self {
+            dedupe_buffer_bytes: 128 << 20,
+            load_factor: 0.9,
         }
     }
 }

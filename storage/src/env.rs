@@ -11,6 +11,7 @@ use crate::error::StorageError;
 use crate::faults::Faults;
 use crate::file::File;
 use crate::flusher::{Flusher, InlineFlusher, ThreadFlusher};
+use crate::log::Listener;
 use crate::publish::Watermark;
 use crate::store::Space;
 use crate::sync::Arc as KernelArc;
@@ -24,6 +25,9 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// A process may have 65,530 mappings; beyond this many, segments are read by copy until idle ones
 /// are unmapped.
 const MAPPINGS_MAX: usize = 32_768;
+
+/// Start offsets that move are written at most this often.
+pub(crate) const CHECKPOINT_MS: i64 = 1000;
 
 /// Which files are read through mappings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,8 +56,11 @@ pub(crate) struct Env {
     pub(crate) flusher: Box<dyn Flusher>,
     /// When the earliest `flush.ms` runs out; `i64::MAX` for none.
     pub(crate) flush_due: AtomicI64,
-    /// A start offset moved since the last checkpoint.
-    pub(crate) starts_moved: AtomicBool,
+    /// When the checkpoints must say that a start offset moved; `i64::MAX` for never.
+    pub(crate) starts_due: AtomicI64,
+    /// The store is being closed.
+    pub(crate) stopping: AtomicBool,
+    deadline_listener: Mutex<Option<Listener>>,
     mapped: Mapped,
     doomed: Mutex<Vec<Doomed>>,
 }
@@ -92,7 +99,9 @@ impl Env {
             mappings: AtomicUsize::new(0),
             flusher,
             flush_due: AtomicI64::new(i64::MAX),
-            starts_moved: AtomicBool::new(false),
+            starts_due: AtomicI64::new(i64::MAX),
+            stopping: AtomicBool::new(false),
+            deadline_listener: Mutex::default(),
             mapped,
             doomed: Mutex::default(),
         })
@@ -120,9 +129,64 @@ impl Env {
         File::open(path, self.platform, self.faults.as_ref())
     }
 
+    /// One operation on the disk, which injected faults may refuse.
+    fn step(&self) -> io::Result<()> {
+        self.faults.as_ref().map_or(Ok(()), |faults| faults.step())
+    }
+
+    pub(crate) fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.step()?;
+        fs::rename(from, to)
+    }
+
+    /// Removes a file; that it is gone already is fine.
+    pub(crate) fn remove(&self, path: &Path) -> io::Result<()> {
+        self.step()?;
+        crate::file::remove_file(path)
+    }
+
+    /// Writes a small new file and syncs it.
+    pub(crate) fn write_synced(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        self.step()?;
+        crate::file::write_file(path, bytes)?;
+        self.step()?;
+        fs::File::open(path)?.sync_data()
+    }
+
+    /// Brings the names of a directory's files to the disk.
+    pub(crate) fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        self.step()?;
+        crate::file::sync_dir(dir)
+    }
+
     /// Remembers to remove a file or directory at `due`.
     pub(crate) fn doom(&self, path: PathBuf, due: i64) {
         lock(&self.doomed).push(Doomed { path, due });
+        self.deadline_moved();
+    }
+
+    /// Calls `f` whenever something may be due earlier than before.
+    pub(crate) fn on_deadline(&self, f: Listener) {
+        *lock(&self.deadline_listener) = Some(f);
+    }
+
+    fn deadline_moved(&self) {
+        let listener = lock(&self.deadline_listener).clone();
+        if let Some(listener) = listener {
+            listener();
+        }
+    }
+
+    /// Asks `tick` to write the checkpoints no later than `due`.
+    pub(crate) fn checkpoint_by(&self, due: i64) {
+        if due < self.starts_due.fetch_min(due, Ordering::AcqRel) {
+            self.deadline_moved();
+        }
+    }
+
+    /// Whether the store is being closed, so that long work should end.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
     }
 
     /// When the next doomed file is due.
@@ -145,7 +209,7 @@ impl Env {
             let removed = if path.is_dir() {
                 fs::remove_dir_all(&path)
             } else {
-                crate::file::remove_file(&path)
+                self.remove(&path)
             };
             if let Err(error) = removed {
                 tracing::warn!(path = %path.display(), %error, "cannot remove a deleted log file");
@@ -155,7 +219,9 @@ impl Env {
 
     /// Asks `tick` to come back no later than `due` for a `flush.ms`.
     pub(crate) fn flush_by(&self, due: i64) {
-        self.flush_due.fetch_min(due, Ordering::AcqRel);
+        if due < self.flush_due.fetch_min(due, Ordering::AcqRel) {
+            self.deadline_moved();
+        }
     }
 }
 

@@ -25,6 +25,8 @@ struct State {
     room: Option<u64>,
     fail_syncs: bool,
     fail_opens: bool,
+    /// Operations on files until the process counts as dead; `None` for a long life.
+    left: Option<u64>,
     files: BTreeMap<PathBuf, Arc<FaultyFile>>,
 }
 
@@ -64,6 +66,30 @@ impl Faults {
         lock(&self.state).fail_opens = fail;
     }
 
+    /// The process dies after `operations` more operations on files (writes, syncs, renames and the
+    /// like): from then on each fails and does nothing. `None` lets it live. Operations that were
+    /// done since are counted by [`Faults::operations_left`].
+    pub fn die_after(&self, operations: Option<u64>) {
+        lock(&self.state).left = operations;
+    }
+
+    /// How many of the operations of [`Faults::die_after`] are left; 0 means dead.
+    pub fn operations_left(&self) -> Option<u64> {
+        lock(&self.state).left
+    }
+
+    /// One operation on a file is about to be done.
+    pub(crate) fn step(&self) -> io::Result<()> {
+        match &mut lock(&self.state).left {
+            None => Ok(()),
+            Some(0) => Err(io::Error::other("injected: the process is dead")),
+            Some(left) => {
+                *left -= 1;
+                Ok(())
+            }
+        }
+    }
+
     /// The power went off: of what was appended to each file since its last sync only the first
     /// `keep` bytes are left. Drop the store without closing it, call this, open it again.
     pub fn crash(&self, keep: u64) -> io::Result<()> {
@@ -77,6 +103,7 @@ impl Faults {
     }
 
     pub(crate) fn check_open(&self) -> io::Result<()> {
+        self.step()?;
         if lock(&self.state).fail_opens {
             return Err(io::Error::other("injected: cannot open the file"));
         }
@@ -119,6 +146,7 @@ impl FaultyFile {
     }
 
     pub(crate) fn write_at(&self, at: u64, parts: [&[u8]; 2]) -> io::Result<()> {
+        self.faults.step()?;
         let total = (parts[0].len() + parts[1].len()) as u64;
         let fits = {
             let mut state = lock(&self.faults.state);
@@ -138,6 +166,7 @@ impl FaultyFile {
     }
 
     pub(crate) fn set_len(&self, len: u64) -> io::Result<()> {
+        self.faults.step()?;
         self.file.set_len(len)?;
         let mut synced = lock(&self.synced_len);
         *synced = (*synced).min(len);
@@ -145,6 +174,7 @@ impl FaultyFile {
     }
 
     pub(crate) fn sync(&self) -> io::Result<()> {
+        self.faults.step()?;
         if lock(&self.faults.state).fail_syncs {
             return Err(io::Error::other("injected: sync failed"));
         }

@@ -78,7 +78,9 @@ impl Flusher for ThreadFlusher {
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
             .take();
-        if let Some(thread) = thread {
+        // The last user of a store may be the flusher itself, which cannot wait for its own end.
+        let itself = std::thread::current().id();
+        if let Some(thread) = thread.filter(|thread| thread.thread().id() != itself) {
             let _ = self.queue.send(None);
             if thread.join().is_err() {
                 tracing::error!("the flusher thread had panicked");

@@ -13,11 +13,12 @@
 //!   after a killed process only the last segment is walked (`recovery.rs`);
 //! - listeners run with no lock held.
 //!
-//! Compaction will be another way to change the list of sealed segments: under the log's lock,
-//! through `Published::replace`, as `trim.rs` does it.
+//! The list of segments changes under the log's lock, through `Published::replace`: a roll
+//! (`append.rs`), removal from the front (`trim.rs`), compaction (`clean/`).
 
 mod append;
 mod checkpoint;
+mod clean;
 mod config;
 mod env;
 mod epochs;
@@ -50,7 +51,7 @@ mod txn_index;
 mod view;
 
 pub use append::{AppendInfo, AppendOptions};
-pub use config::{LogConfig, StoreOptions};
+pub use config::{CleanerOptions, LogConfig, StoreOptions};
 pub use error::{AppendError, OpenError, ReadError, StorageError};
 pub use faults::Faults;
 pub use limits::default_memory_max;

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use crate::clean::Cleaning;
 use crate::config::LogConfig;
 use crate::env::{Env, lock};
 use crate::epochs::Epochs;
@@ -36,6 +37,8 @@ pub struct Log {
     listeners: RwLock<Arc<[Listener]>>,
     /// When `flush.ms` runs out for the oldest unsynced record; `i64::MAX` for never.
     pub(crate) flush_due: AtomicI64,
+    /// How far the log is compacted.
+    pub(crate) cleaning: Cleaning,
 }
 
 impl std::fmt::Debug for Log {
@@ -72,6 +75,8 @@ pub(crate) struct Parts {
     pub(crate) end: i64,
     /// Offset below which everything is on the disk.
     pub(crate) synced: i64,
+    /// Offset below which everything is compacted, if it ever was.
+    pub(crate) cleaned: Option<i64>,
     pub(crate) dirty: bool,
 }
 
@@ -122,6 +127,7 @@ impl Log {
             sync: Arc::new(sync),
             listeners: RwLock::new(Arc::new([])),
             flush_due: AtomicI64::new(i64::MAX),
+            cleaning: Cleaning::new(parts.cleaned),
         }
     }
 

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+use crate::clean::swap::finish_swaps;
 use crate::file::remove_file;
 use crate::segment::segment_path;
 
@@ -18,10 +19,11 @@ pub(crate) struct Found {
 
 /// Removes what interrupted work left behind; returns the offsets of the producer snapshots.
 pub(crate) fn tidy(path: &Path) -> io::Result<Vec<i64>> {
+    finish_swaps(path)?;
     for entry in fs::read_dir(path)? {
         let path = entry?.path();
         let extension = path.extension().and_then(|e| e.to_str());
-        if matches!(extension, Some("deleted" | "tmp" | "cleaned")) {
+        if matches!(extension, Some("deleted" | "tmp")) {
             remove_file(&path)?;
         }
     }

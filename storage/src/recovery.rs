@@ -44,6 +44,8 @@ pub(crate) struct Known {
     pub(crate) last_run: LastRun,
     pub(crate) recovery_point: i64,
     pub(crate) start: i64,
+    /// Offset below which the log is compacted.
+    pub(crate) cleaned: Option<i64>,
 }
 
 /// What a walk over a segment's batches found.
@@ -142,6 +144,7 @@ impl Opening<'_> {
             aborted,
             sealed: false,
             modified: last.modified,
+            reserved: 0,
         });
         Ok(Some((segments, end)))
     }
@@ -162,6 +165,7 @@ impl Opening<'_> {
                 aborted,
                 sealed: true,
                 modified: segment.modified,
+                reserved: 0,
             });
         }
         Ok(Some(segments))
@@ -240,6 +244,7 @@ impl Opening<'_> {
             aborted: scan.aborted,
             sealed,
             modified: segment.modified,
+            reserved: 0,
         })
     }
 
@@ -291,6 +296,7 @@ impl Opening<'_> {
             start,
             end,
             synced,
+            cleaned: known.cleaned,
             dirty: recovered,
         };
         Ok(Log::from_parts(self.env, parts))

@@ -20,7 +20,7 @@ use crate::view::{View, Walk};
 const RESERVE_MIN: u64 = 64 << 10;
 const RESERVE_MAX: u64 = 64 << 20;
 /// The files of one segment.
-const SUFFIXES: [&str; 5] = ["log", "index", "timeindex", "txnindex", "snapshot"];
+pub(crate) const SUFFIXES: [&str; 5] = ["log", "index", "timeindex", "txnindex", "snapshot"];
 const MAP_MIN: u64 = 1 << 20;
 
 /// The directory of a log, which is renamed when the log is deleted. `None` in memory.
@@ -57,6 +57,13 @@ pub(crate) fn segment_path(dir: &Path, base: i64, suffix: &str) -> PathBuf {
     dir.join(format!("{base:020}.{suffix}"))
 }
 
+/// `path` with more behind its name.
+pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
 #[derive(Debug)]
 struct Handles {
     file: Option<Arc<File>>,
@@ -83,6 +90,8 @@ pub(crate) struct Segment {
     /// Bytes taken from the memory pool, or reserved on the disk.
     reserved: AtomicU64,
     used: AtomicBool,
+    /// Its files go or went under another name: what is open stays open, see [`Segment::pin`].
+    pinned: AtomicBool,
 }
 
 /// What recovery knows of a segment.
@@ -95,6 +104,8 @@ pub(crate) struct Recovered {
     pub(crate) aborted: Vec<Aborted>,
     pub(crate) sealed: bool,
     pub(crate) modified: i64,
+    /// Bytes taken from the memory pool.
+    pub(crate) reserved: u64,
 }
 
 impl Segment {
@@ -115,8 +126,9 @@ impl Segment {
             sealed: AtomicBool::new(found.sealed),
             created: found.modified,
             modified: AtomicI64::new(found.modified),
-            reserved: AtomicU64::new(0),
+            reserved: AtomicU64::new(found.reserved),
             used: AtomicBool::new(false),
+            pinned: AtomicBool::new(false),
         }
     }
 
@@ -141,6 +153,7 @@ impl Segment {
             aborted: Vec::new(),
             sealed: false,
             modified: now,
+            reserved: 0,
         };
         Ok(Self::recovered(env, dir, found))
     }
@@ -206,7 +219,7 @@ impl Segment {
                     self.env.mappings.fetch_add(1, Ordering::Relaxed);
                 }
                 handles.mapping = Some(Arc::clone(&mapping));
-                if sealed && file.is_durable() {
+                if sealed && file.is_durable() && !self.is_pinned() {
                     handles.file = None;
                 }
                 return Ok(View::Mapped(mapping));
@@ -217,11 +230,14 @@ impl Segment {
 
     /// Lets go of what can be had again, if nobody used it since the last call.
     pub(crate) fn sweep(&self) {
-        if self.used.swap(false, Ordering::Relaxed) {
+        if self.used.swap(false, Ordering::Relaxed) || self.is_pinned() {
             return;
         }
         let sealed_on_disk = self.is_sealed() && self.dir.on_disk();
         let mut handles = lock(&self.handles);
+        if self.is_pinned() {
+            return;
+        }
         if handles.file.is_some() || sealed_on_disk {
             if handles.mapping.take().is_some() {
                 self.env.mappings.fetch_sub(1, Ordering::Relaxed);
@@ -232,7 +248,39 @@ impl Segment {
         }
         drop(handles);
         if sealed_on_disk {
-            *self.meta_mut() = None;
+            let mut meta = self.meta_mut();
+            if !self.is_pinned() {
+                *meta = None;
+            }
+        }
+    }
+
+    fn is_pinned(&self) -> bool {
+        self.pinned.load(Ordering::Acquire)
+    }
+
+    /// Opens the file and loads the indexes, and keeps both for as long as the segment lives: its
+    /// files are about to be renamed, and another segment takes their names. Whoever reads it can go
+    /// on, and never finds the other one's bytes.
+    pub(crate) fn pin(&self) -> io::Result<()> {
+        {
+            let mut handles = lock(&self.handles);
+            self.file_of(&mut handles)?;
+            self.pinned.store(true, Ordering::Release);
+        }
+        self.with_meta(|_| ())
+    }
+
+    /// The segment's files have its names now.
+    pub(crate) fn unpin(&self) {
+        self.pinned.store(false, Ordering::Release);
+    }
+
+    /// Reserves the blocks of a whole segment of `bytes` (`preallocate`), where that is possible.
+    pub(crate) fn preallocate(&self, bytes: u64) {
+        let Ok(file) = self.file() else { return };
+        if file.is_durable() && matches!(file.reserve(0, bytes), Ok(true)) {
+            self.reserved.store(bytes, Ordering::Relaxed);
         }
     }
 
@@ -250,10 +298,16 @@ impl Segment {
             return Ok(look(meta));
         }
         self.used.store(true, Ordering::Relaxed);
-        let meta = self.load_meta()?;
-        let result = look(&meta);
-        *self.meta_mut() = Some(meta);
-        Ok(result)
+        let (meta, rebuilt) = self.load_meta()?;
+        let mut held = self.meta_mut();
+        // Who was quicker wins: a pinned segment's file names are no longer its own.
+        if held.is_none()
+            && rebuilt
+            && let Some(dir) = self.dir.path()
+        {
+            store_meta(&dir, self.base, &meta)?;
+        }
+        Ok(look(held.get_or_insert(meta)))
     }
 
     /// The newest timestamp and where it is; `None` without timestamps.
@@ -289,17 +343,18 @@ impl Segment {
         self.aborted.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn load_meta(&self) -> io::Result<Meta> {
+    /// The indexes, and whether their files must be written anew.
+    fn load_meta(&self) -> io::Result<(Meta, bool)> {
         if let Some(dir) = self.dir.path()
             && let Some(meta) = stored_meta(&dir, self.base, self.len())?
         {
-            return Ok(meta);
+            return Ok((meta, false));
         }
         tracing::warn!(
             base = self.base,
             "a segment's index is missing or damaged, rebuilding it"
         );
-        self.rebuild_meta()
+        Ok((self.rebuild_meta()?, true))
     }
 
     fn rebuild_meta(&self) -> io::Result<Meta> {
@@ -311,9 +366,6 @@ impl Segment {
             meta.add(self.base, position, &header, 4096);
         }
         meta.note_newest(self.base);
-        if let Some(dir) = self.dir.path() {
-            store_meta(&dir, self.base, &meta)?;
-        }
         Ok(meta)
     }
 
@@ -352,7 +404,10 @@ impl Segment {
     /// Closes a durable sealed file once it is synced; reads open it again.
     pub(crate) fn close_file(&self) {
         if self.is_sealed() && self.dir.on_disk() {
-            lock(&self.handles).file = None;
+            let mut handles = lock(&self.handles);
+            if !self.is_pinned() {
+                handles.file = None;
+            }
         }
     }
 
@@ -375,10 +430,8 @@ impl Segment {
     pub(crate) fn discard(&self, now: i64, delay: i64) {
         for suffix in SUFFIXES {
             let Some(path) = self.path(suffix) else { break };
-            let mut name = path.clone().into_os_string();
-            name.push(".deleted");
-            let doomed = PathBuf::from(name);
-            match std::fs::rename(&path, &doomed) {
+            let doomed = with_suffix(&path, ".deleted");
+            match self.env.rename(&path, &doomed) {
                 Ok(()) => self.env.doom(doomed, now.saturating_add(delay)),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => {
@@ -393,6 +446,9 @@ impl Segment {
 
     /// Position of the last indexed batch that ends at or before `offset`, or 0.
     pub(crate) fn position_before(&self, offset: i64) -> io::Result<u64> {
+        if offset <= self.base {
+            return Ok(0);
+        }
         let relative = u32::try_from(offset.saturating_sub(self.base)).unwrap_or(u32::MAX);
         self.with_meta(|meta| {
             meta.offsets

@@ -58,7 +58,10 @@ impl Meta {
 
     /// Takes note of a batch's time.
     pub(crate) fn see_time(&mut self, header: &BatchHeader) {
-        if header.max_timestamp > self.newest.map_or(-1, |newest| newest.timestamp) {
+        // A batch that compaction emptied has a time for its producer's sake, and no record.
+        if header.count > 0
+            && header.max_timestamp > self.newest.map_or(-1, |newest| newest.timestamp)
+        {
             self.newest = Some(Newest {
                 timestamp: header.max_timestamp,
                 offset: header.last_offset(),

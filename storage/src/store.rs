@@ -9,11 +9,11 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use crate::checkpoint::Checkpoints;
 use crate::config::{LogConfig, StoreOptions};
-use crate::env::{Env, lock};
+use crate::env::{CHECKPOINT_MS, Env, lock};
 use crate::epochs::Epochs;
 use crate::error::{OpenError, StorageError};
 use crate::file::{read_file, remove_file, replace_file};
-use crate::log::{Log, Parts};
+use crate::log::{Listener, Log, Parts};
 use crate::meta::{DirName, MetaProperties, classify, deleted_name, log_name, store_topic_id};
 use crate::producer::Producers;
 use crate::recovery::{Known, LastRun, open_log};
@@ -37,7 +37,7 @@ pub struct Space {
 /// All logs of one data directory, or of one process in memory.
 #[derive(Debug)]
 pub struct Store {
-    env: Arc<Env>,
+    pub(crate) env: Arc<Env>,
     meta: MetaProperties,
     log_config: LogConfig,
     logs: RwLock<BTreeMap<String, Arc<Log>>>,
@@ -45,6 +45,8 @@ pub struct Store {
     next_check: Mutex<i64>,
     written: Mutex<Checkpoints>,
     closed: AtomicBool,
+    /// Held while logs are compacted.
+    pub(crate) cleaning: Mutex<()>,
     /// Holds the lock on the directory, until the store is closed.
     lock: Mutex<Option<fs::File>>,
 }
@@ -116,6 +118,7 @@ impl Store {
             next_check: Mutex::new(now.saturating_add(check_ms.min(FIRST_CHECK_MS))),
             written: Mutex::default(),
             closed: AtomicBool::new(false),
+            cleaning: Mutex::default(),
             lock: Mutex::new(lock),
         })
     }
@@ -169,8 +172,17 @@ impl Store {
             .collect()
     }
 
-    fn all(&self) -> Vec<Arc<Log>> {
+    /// Whether a log is so.
+    pub(crate) fn any(&self, is: impl Fn(&Log) -> bool) -> bool {
+        self.map().values().any(|log| is(log))
+    }
+
+    pub(crate) fn all(&self) -> Vec<Arc<Log>> {
         self.map().values().cloned().collect()
+    }
+
+    pub(crate) fn log_by_name(&self, name: &str) -> Option<Arc<Log>> {
+        self.map().get(name).cloned()
     }
 
     /// One log.
@@ -234,18 +246,23 @@ impl Store {
             store_topic_id(&path.join("partition.metadata"), topic_id)?;
         }
         let dir = Arc::new(LogDir::new(path));
+        let active = Segment::create(&self.env, &dir, 0, now)?;
+        if config.preallocate && dir.on_disk() {
+            active.preallocate(u64::from(config.segment_bytes));
+        }
         let parts = Parts {
             name: name.to_owned(),
             topic_id,
             config,
             sealed: Vec::new(),
-            active: Segment::create(&self.env, &dir, 0, now)?,
+            active,
             dir,
             producers: Producers::default(),
             epochs: Epochs::default(),
             start: 0,
             end: 0,
             synced: 0,
+            cleaned: None,
             dirty: true,
         };
         Ok(Log::from_parts(&self.env, parts))
@@ -297,7 +314,7 @@ impl Store {
                 log.published.segments().iter().for_each(|s| s.sweep());
             }
         }
-        if (check || self.env.starts_moved.load(Ordering::Acquire))
+        if (check || self.env.starts_due.load(Ordering::Acquire) <= now)
             && let Err(error) = self.checkpoint()
         {
             tracing::warn!(%error, "cannot write the checkpoints");
@@ -320,13 +337,19 @@ impl Store {
         }
     }
 
-    /// When [`Store::tick`] has something to do next, in milliseconds since the epoch. Appends may
-    /// bring it forward (`flush.ms`), so that a driver should look again about once a second.
+    /// Calls `f` whenever [`Store::next_deadline`] may have come closer: an append with `flush.ms`,
+    /// a deletion. `f` must be quick; locks of logs may be held.
+    pub fn on_deadline(&self, f: Listener) {
+        self.env.on_deadline(f);
+    }
+
+    /// When [`Store::tick`] has something to do next, in milliseconds since the epoch.
     pub fn next_deadline(&self) -> Option<i64> {
         let check = *lock(&self.next_check);
         let flush = self.env.flush_due.load(Ordering::Acquire);
         let doom = self.env.next_doom().unwrap_or(i64::MAX);
-        Some(check.min(flush).min(doom))
+        let starts = self.env.starts_due.load(Ordering::Acquire);
+        Some(check.min(flush).min(doom).min(starts))
     }
 
     /// Writes the checkpoint files that changed: recovery points, high watermarks, start offsets.
@@ -335,12 +358,12 @@ impl Store {
             return Ok(());
         };
         let mut written = lock(&self.written);
-        self.env.starts_moved.store(false, Ordering::Release);
+        let due = self.env.starts_due.swap(i64::MAX, Ordering::AcqRel);
         let current = self.checkpoints();
         let result = current.store(dir, &written);
         match result {
             Ok(()) => *written = current,
-            Err(_) => self.env.starts_moved.store(true, Ordering::Release),
+            Err(_) => self.env.checkpoint_by(due.saturating_add(CHECKPOINT_MS)),
         }
         result.map_err(StorageError::io("writing the checkpoints"))
     }
@@ -352,6 +375,9 @@ impl Store {
             let recovery_point = log.recovery_point();
             current.recovery_points.insert(name.clone(), recovery_point);
             current.high_watermarks.insert(name.clone(), bounds.end);
+            if let Some(offset) = log.cleaning.offset() {
+                current.cleaned.insert(name.clone(), offset);
+            }
             let first = log.published.segments().first().map_or(0, |s| s.base);
             if bounds.start > first {
                 current.starts.insert(name.clone(), bounds.start);
@@ -366,6 +392,8 @@ impl Store {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
+        self.env.stopping.store(true, Ordering::Release);
+        drop(lock(&self.cleaning));
         let closed = self.close_logs();
         // Whoever still holds this store cannot write any more: the directory is free for another.
         lock(&self.lock).take();
@@ -466,6 +494,7 @@ fn open_logs(
             last_run,
             recovery_point: known.recovery_points.get(name).copied().unwrap_or(0),
             start: known.starts.get(name).copied().unwrap_or(0),
+            cleaned: known.cleaned.get(name).copied(),
         };
         open_log(env, name, &path, config, known)
             .map(|log| (name.clone(), Arc::new(log)))

@@ -1,5 +1,6 @@
-//! Removal from the front: deleted records and retention. Compaction will be the other policy.
+//! Removal from the front: deleted records and retention. Compaction is in `clean/`.
 
+use crate::env::CHECKPOINT_MS;
 use crate::error::StorageError;
 use crate::log::{Log, Writer, stable_offset};
 use crate::segment::Segment;
@@ -63,11 +64,15 @@ impl Log {
             for (index, segment) in segments.iter().enumerate() {
                 let size = segment.len();
                 let too_much = size > 0 && surplus >= size;
+                let next = segments.get(index + 1).map(|next| next.base);
+                // A sealed segment that compaction emptied goes with the next one.
+                if size == 0 && next.is_some() {
+                    continue;
+                }
                 if size == 0 || !(expired(segment) || too_much) {
                     break;
                 }
                 surplus = surplus.saturating_sub(size);
-                let next = segments.get(index + 1).map(|next| next.base);
                 start = Some(next.unwrap_or_else(|| self.end_offset()));
             }
             match start {
@@ -115,7 +120,7 @@ impl Log {
         if self.epochs_mut().trim_start(start) {
             self.store_epochs();
         }
-        self.start_moved();
+        self.env.checkpoint_by(now.saturating_add(CHECKPOINT_MS));
         Ok(())
     }
 
@@ -123,17 +128,11 @@ impl Log {
         tracing::debug!(log = self.name, base = segment.base, "removing a segment");
         segment.discard(now, delay);
     }
-
-    fn start_moved(&self) {
-        self.env
-            .starts_moved
-            .store(true, std::sync::atomic::Ordering::Release);
-    }
 }
 
 impl Segment {
     /// What retention goes by: the newest record, or the last append if records have no time.
-    fn largest_time(&self) -> i64 {
+    pub(crate) fn largest_time(&self) -> i64 {
         match self.newest() {
             Ok(Some(newest)) => newest.timestamp,
             _ => self.modified(),

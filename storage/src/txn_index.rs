@@ -70,11 +70,16 @@ pub(crate) fn store(path: &Path, entries: &[Aborted]) -> std::io::Result<()> {
     if entries.is_empty() {
         return remove_file(path);
     }
+    write_file(path, &encode(entries))
+}
+
+/// The content of a `.txnindex`.
+pub(crate) fn encode(entries: &[Aborted]) -> Vec<u8> {
     let mut out = Vec::with_capacity(entries.len() * ENTRY);
     for entry in entries {
         entry.write(&mut out);
     }
-    write_file(path, &out)
+    out
 }
 
 #[cfg(test)]

@@ -72,6 +72,10 @@ snapshot! {
         pub cleaner_enable: bool = "log.cleaner.enable",
         /// How long the cleaner rests when there is nothing to do.
         pub cleaner_backoff_ms: i64 = "log.cleaner.backoff.ms",
+        /// The most memory for the keys of one pass of compaction.
+        pub cleaner_dedupe_buffer_size: i64 = "log.cleaner.dedupe.buffer.size",
+        /// How full that memory may get, 0 to 1.
+        pub cleaner_load_factor: f64 = "log.cleaner.io.buffer.load.factor",
         /// How often recovery points are written.
         pub flush_offset_checkpoint_interval_ms: i32 = "log.flush.offset.checkpoint.interval.ms",
         /// How long an idle producer id is remembered.

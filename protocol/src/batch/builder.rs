@@ -259,7 +259,7 @@ pub fn recompress(
     )
 }
 
-fn with_payload(payload: &[u8]) -> Vec<u8> {
+pub(super) fn with_payload(payload: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HEADER_LEN + payload.len());
     bytes.resize(HEADER_LEN, 0);
     bytes.extend_from_slice(payload);
@@ -267,7 +267,7 @@ fn with_payload(payload: &[u8]) -> Vec<u8> {
 }
 
 /// Writes the header, with the length and the checksum, into the room in front of the records.
-fn seal(mut bytes: Vec<u8>, header: BatchHeader) -> Result<Bytes, BatchError> {
+pub(super) fn seal(mut bytes: Vec<u8>, header: BatchHeader) -> Result<Bytes, BatchError> {
     let Ok(batch_length) = i32::try_from(bytes.len() - LOG_OVERHEAD) else {
         return Err(BatchError::TooLong(bytes.len()));
     };

@@ -7,6 +7,7 @@ mod builder;
 mod error;
 mod header;
 mod records;
+mod rewrite;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
@@ -23,4 +24,5 @@ pub use header::{
     sequence_add, set_log_append_time, stamp,
 };
 pub use records::{HeaderIter, Headers, Record, RecordSet, Records, records, records_up_to};
+pub use rewrite::{emptied, retain};
 pub use validate::{DECOMPRESSED_LIMIT, ProduceChecks, ValidBatch, validate_produce};

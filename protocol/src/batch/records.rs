@@ -158,6 +158,11 @@ pub struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
+    /// The bytes of the records that are still to come.
+    pub(super) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
     fn take(&mut self) -> Result<Record<'a>, RecordFault> {
         let mut fields = Fields(self.rest);
         let length = fields.varint()?;

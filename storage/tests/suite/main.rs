@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod bed;
+mod compaction;
 mod faults;
 mod idempotence;
 mod layout;

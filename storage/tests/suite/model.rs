@@ -74,7 +74,7 @@ fn run(kind: Kind, steps: &[Step]) {
             }
             Step::Crash | Step::PowerOff => {
                 drop(log);
-                bed.store.tick(NOW);
+                bed.store.checkpoint().unwrap();
                 bed = if matches!(step, Step::Crash) {
                     bed.crash()
                 } else {
