@@ -9,8 +9,7 @@ mod offsets;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use ottla_coordinator::group::consumer::assignor::Assignor;
-use ottla_coordinator::group::consumer::request::{ConsumerGroupConfig, MigrationPolicy};
+use ottla_coordinator::group::consumer::request::ConsumerGroupConfig;
 use ottla_coordinator::group::plan::{
     AfterDelete, GroupEffect, GroupErrorKind, InitializePartition, Plan, ShareGroupConfig,
     ShareGroupConfigs,
@@ -30,9 +29,11 @@ use crate::error_code::ApiError;
 use crate::records;
 
 mod classic;
+mod consumer;
 mod parked;
 
 pub use classic::classic_config;
+pub use consumer::consumer_group_config;
 use parked::Parked;
 
 /// The groups of one partition of `__consumer_offsets`.
@@ -102,24 +103,6 @@ pub fn share_group_config(broker: &Broker, group: &str) -> ShareGroupConfig {
         assignment_interval_ms: own.share.assignment_interval_ms,
         max_size: bounds.max_size,
         initialize_retry_interval_ms: bounds.initialize_retry_interval_ms,
-    }
-}
-
-/// What a consumer group's coordinator runs with.
-pub fn consumer_group_config(broker: &Broker, group: &str) -> ConsumerGroupConfig {
-    let own = broker.group_config(group);
-    let config = broker.config();
-    let bounds = &config.consumer_groups;
-    let assignors = bounds.assignors.iter();
-    ConsumerGroupConfig {
-        session_timeout_ms: own.consumer.session_timeout_ms,
-        heartbeat_interval_ms: own.consumer.heartbeat_interval_ms,
-        assignment_interval_ms: own.consumer.assignment_interval_ms,
-        max_size: bounds.max_size,
-        assignors: assignors
-            .filter_map(|name| Assignor::by_name(name))
-            .collect(),
-        migration: MigrationPolicy::by_name(&bounds.migration_policy),
     }
 }
 
@@ -256,7 +239,10 @@ impl Shard {
                 GroupEffect::AnswerSync { ticket, .. } => {
                     self.parked.syncs.answer(ticket, Err(failed.error.clone()));
                 }
-                GroupEffect::InitializeState { .. } | GroupEffect::DeleteState { .. } => {}
+                GroupEffect::InitializeState { .. }
+                | GroupEffect::DeleteState { .. }
+                | GroupEffect::Downgrade { .. }
+                | GroupEffect::Rebalance { .. } => {}
             }
         }
         failed.error
@@ -276,6 +262,19 @@ impl Shard {
                 GroupEffect::AnswerSync { ticket, answer } => {
                     self.parked.syncs.answer(ticket, Ok(answer));
                     continue;
+                }
+                GroupEffect::Downgrade { group_id } => {
+                    let state = self.lock(broker)?;
+                    (
+                        consumer::downgrade(broker, &state.machine, &group_id),
+                        state,
+                    )
+                }
+                GroupEffect::Rebalance { group_id } => {
+                    let (now, config) = (broker.clock.now(), classic_config(broker));
+                    let mut state = self.lock(broker)?;
+                    let plan = state.machine.classic_rebalance(now, &group_id, &config);
+                    (plan, state)
                 }
                 GroupEffect::InitializeState {
                     group_id,
@@ -308,6 +307,7 @@ impl Shard {
             let committed = self.commit(broker, &mut state, plan);
             drop(state);
             queue.extend(committed.map_err(|failed| self.give_up(*failed))?.1);
+            self.set_deadline(broker);
         }
         Ok(failures)
     }

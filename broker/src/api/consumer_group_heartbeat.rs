@@ -17,6 +17,7 @@ use ottla_protocol::{StrBytes, Uuid};
 
 use super::coordinator::{consumer_groups_on, shard};
 use crate::broker::Topics;
+use crate::consumer_protocol::KafkaConsumers;
 use crate::context::Cx;
 use crate::error_code::ApiError;
 use crate::groups::consumer_group_config;
@@ -44,7 +45,7 @@ fn heartbeat(
     let config = consumer_group_config(&cx.broker, &request.group_id);
     let image = Topics(&cx.broker.cluster);
     shard(cx, &request.group_id)?.change(&cx.broker, |machine, now| {
-        Ok(machine.consumer_heartbeat(now, &request, &config, &image)?)
+        Ok(machine.consumer_heartbeat(now, &request, &config, &image, &KafkaConsumers)?)
     })
 }
 

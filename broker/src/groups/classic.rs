@@ -1,4 +1,5 @@
-//! Requests of classic groups: those that wait for the other members are parked here.
+//! Requests of the classic protocol: those that wait for the other members are parked here. Its
+//! members may be in a group of the consumer protocol, which answers them at once.
 
 use ottla_coordinator::group::classic::{
     ClassicConfig, HeartbeatRequest, JoinAnswer, JoinRequest, LeaveAnswer, Leaving, SyncAnswer,
@@ -7,9 +8,10 @@ use ottla_coordinator::group::classic::{
 use ottla_coordinator::group::plan::GroupErrorKind;
 use ottla_protocol::ErrorCode;
 
-use super::Shard;
-use crate::broker::Broker;
+use super::{Shard, consumer_group_config};
+use crate::broker::{Broker, Topics};
 use crate::clock::WireDeadline;
+use crate::consumer_protocol::KafkaConsumers;
 use crate::context::Cx;
 use crate::error_code::ApiError;
 
@@ -41,7 +43,13 @@ impl Shard {
             })?;
         }
         let mut parked = None;
+        let consumer = consumer_group_config(broker, &request.group_id);
         let answer = self.change(broker, |machine, now| {
+            let image = Topics(&broker.cluster);
+            let consumers = &KafkaConsumers;
+            if let Some(plan) = machine.consumer_join(now, request, &consumer, &image, consumers) {
+                return Ok(plan.map(Some));
+            }
             let waiting = parked.insert(self.parked.join());
             Ok(machine.classic_join(now, request, waiting.ticket, &config))
         })?;
@@ -59,6 +67,10 @@ impl Shard {
         let mut parked = None;
         let mut timeout = 0;
         let answer = self.change(&cx.broker, |machine, now| {
+            let image = Topics(&cx.broker.cluster);
+            if let Some(plan) = machine.consumer_sync(now, request, &image, &KafkaConsumers) {
+                return Ok(plan.map(Some));
+            }
             let waiting = parked.insert(self.parked.sync());
             timeout = machine.classic_rebalance_timeout_ms(&request.group_id, &request.member_id);
             Ok(machine.classic_sync(now, request, waiting.ticket))
@@ -77,7 +89,8 @@ impl Shard {
         request: &HeartbeatRequest,
     ) -> Result<Result<(), GroupErrorKind>, ApiError> {
         self.change(broker, |machine, now| {
-            Ok(machine.classic_heartbeat(now, request))
+            let of_consumer = machine.consumer_classic_heartbeat(now, request);
+            Ok(of_consumer.unwrap_or_else(|| machine.classic_heartbeat(now, request)))
         })
     }
 
@@ -90,6 +103,10 @@ impl Shard {
     ) -> Result<LeaveAnswer, ApiError> {
         let config = classic_config(broker);
         self.change(broker, |machine, now| {
+            let image = Topics(&broker.cluster);
+            if let Some(plan) = machine.consumer_leave(group_id, leaving, &image) {
+                return Ok(plan);
+            }
             Ok(machine.classic_leave(now, group_id, leaving, &config))
         })
     }

@@ -170,7 +170,12 @@ impl GroupCoordinator {
                 }
                 Group::Consumer(group) => {
                     let config = configs.consumer(group_id);
-                    consumer_calls::loaded(group, now, &config, &mut self.timers);
+                    effects.extend(consumer_calls::loaded(
+                        group,
+                        now,
+                        &config,
+                        &mut self.timers,
+                    ));
                 }
                 Group::Other(_) => {}
             }

@@ -26,6 +26,16 @@ pub struct Plan<R> {
 }
 
 impl<R> Plan<R> {
+    /// The same plan with another answer.
+    pub fn map<S>(self, answer: impl FnOnce(R) -> S) -> Plan<S> {
+        Plan {
+            response: answer(self.response),
+            records: self.records,
+            effects: self.effects,
+            timers: self.timers,
+        }
+    }
+
     /// A plan that only answers.
     pub fn answer(response: R) -> Self {
         Self {
@@ -60,6 +70,17 @@ pub enum GroupEffect {
         partitions: Vec<TopicPartition>,
         /// What follows the deletion.
         then: AfterDelete,
+    },
+    /// Only members of the classic protocol are left in a consumer group: call
+    /// `GroupCoordinator::consumer_downgrade`.
+    Downgrade {
+        /// The group.
+        group_id: String,
+    },
+    /// Members of a classic group have to join again: call `GroupCoordinator::classic_rebalance`.
+    Rebalance {
+        /// The group.
+        group_id: String,
     },
     /// Answer a `JoinGroup` that is parked. When the plan's records could not be appended, answer
     /// that instead.

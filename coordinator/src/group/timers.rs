@@ -120,6 +120,11 @@ impl TimerQueue {
         }
     }
 
+    /// Whether the key has an instant.
+    pub(super) fn contains(&self, key: &TimerKey) -> bool {
+        self.instants.contains_key(key)
+    }
+
     /// The next instant at which something falls due.
     pub(super) fn next(&self) -> Option<Ts> {
         self.order.first().map(|&(at, _)| at)

@@ -4,6 +4,7 @@
 
 mod assignors;
 mod heartbeat;
+mod migration;
 mod random;
 mod support;
 mod topics;

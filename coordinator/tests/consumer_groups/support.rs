@@ -3,12 +3,20 @@
 use std::collections::BTreeMap;
 
 use ottla_coordinator::group::GroupCoordinator;
-use ottla_coordinator::group::classic::ClassicConfig;
+use ottla_coordinator::group::classic::{
+    ClassicConfig, HeartbeatRequest, JoinAnswer, JoinRequest, Leaving, SyncAnswer, SyncRequest,
+    Ticket,
+};
 use ottla_coordinator::group::consumer::describe::ConsumerGroupDescription;
 use ottla_coordinator::group::consumer::request::{
     ConsumerGroupConfig, ConsumerHeartbeatRequest, ConsumerHeartbeatResponse, MatchedTopics,
 };
-use ottla_coordinator::group::plan::{GroupError, Plan, ShareGroupConfig, ShareGroupConfigs};
+use ottla_coordinator::group::consumer_protocol::{
+    Blob, ConsumerProtocol, NamedPartitions, Subscription,
+};
+use ottla_coordinator::group::plan::{
+    GroupEffect, GroupError, GroupErrorKind, Plan, ShareGroupConfig, ShareGroupConfigs,
+};
 use ottla_coordinator::group::records::GroupRecord;
 use ottla_coordinator::types::{TopicImage, TopicPartitions, Ts, Uuid};
 
@@ -87,6 +95,65 @@ pub(crate) fn topics(has: &[(u8, Vec<i32>)]) -> Vec<TopicPartitions> {
     has.iter().map(one).collect()
 }
 
+/// What members of the classic protocol tell each other, as text: `t,u|t:0,1`.
+#[derive(Debug)]
+pub(crate) struct Plain;
+
+impl ConsumerProtocol for Plain {
+    fn subscription(&self, bytes: &[u8]) -> Option<Subscription> {
+        let text = std::str::from_utf8(bytes).ok()?;
+        let (topics, owned) = text.split_once('|')?;
+        Some(Subscription {
+            topics: topics.split(',').map(str::to_owned).collect(),
+            owned: self.assignment(owned.as_bytes())?,
+            ..Subscription::default()
+        })
+    }
+
+    fn assignment(&self, bytes: &[u8]) -> Option<NamedPartitions> {
+        let text = std::str::from_utf8(bytes).ok()?;
+        let topics = text.split(';').filter(|topic| !topic.is_empty());
+        let read = topics.map(|topic| {
+            let (name, partitions) = topic.split_once(':')?;
+            let partitions = partitions.split(',').filter(|p| !p.is_empty());
+            let partitions: Vec<i32> = partitions.filter_map(|p| p.parse().ok()).collect();
+            Some((name.to_owned(), partitions))
+        });
+        read.collect()
+    }
+
+    fn encode_subscription(&self, subscription: &Subscription) -> Vec<u8> {
+        let owned = self.encode_assignment(0, &subscription.owned);
+        let owned = String::from_utf8(owned).unwrap();
+        format!("{}|{owned}", subscription.topics.join(",")).into_bytes()
+    }
+
+    fn encode_assignment(&self, _version: i16, partitions: &NamedPartitions) -> Vec<u8> {
+        let topic = |(name, partitions): &(String, Vec<i32>)| {
+            let partitions: Vec<String> = partitions.iter().map(ToString::to_string).collect();
+            format!("{name}:{};", partitions.join(","))
+        };
+        partitions
+            .iter()
+            .map(topic)
+            .collect::<String>()
+            .into_bytes()
+    }
+}
+
+/// A subscription of a classic member that has partitions of topic 1, `t`.
+pub(crate) fn subscription(names: &[&str], owned: &[(u8, Vec<i32>)]) -> Blob {
+    let owned = owned
+        .iter()
+        .map(|(_, partitions)| ("t".to_owned(), partitions.clone()));
+    let subscription = Subscription {
+        topics: names.iter().map(|&name| name.to_owned()).collect(),
+        owned: owned.collect(),
+        ..Subscription::default()
+    };
+    Plain.encode_subscription(&subscription).into()
+}
+
 /// What a heartbeat says, from the least to the most that is needed.
 #[derive(Clone, Debug)]
 pub(crate) struct Beat(pub(crate) ConsumerHeartbeatRequest);
@@ -144,6 +211,10 @@ pub(crate) struct Shard {
     pub(crate) now: Ts,
     /// One entry a batch.
     pub(crate) log: Vec<Vec<GroupRecord>>,
+    /// Answers to parked requests.
+    pub(crate) joins: BTreeMap<Ticket, JoinAnswer>,
+    pub(crate) syncs: BTreeMap<Ticket, SyncAnswer>,
+    tickets: Ticket,
 }
 
 /// What a member was told: its epoch, and its partitions if they were said.
@@ -162,6 +233,9 @@ impl Shard {
             config: ConsumerGroupConfig::default(),
             now: 1_000_000,
             log: Vec::new(),
+            joins: BTreeMap::new(),
+            syncs: BTreeMap::new(),
+            tickets: 0,
         };
         shard.load();
         shard
@@ -176,8 +250,9 @@ impl Shard {
 
     fn load(&mut self) {
         let configs = Configs(self.config.clone());
-        let effects = self.groups.on_loaded(self.now, &configs, &self.topics);
-        assert!(effects.is_empty());
+        for effect in self.groups.on_loaded(self.now, &configs, &self.topics) {
+            self.carry_out(effect);
+        }
     }
 
     /// Another coordinator, from the log alone.
@@ -197,13 +272,159 @@ impl Shard {
             self.groups.apply(record);
         }
         self.groups.set_timers(&plan.timers);
+        for effect in plan.effects {
+            self.carry_out(effect);
+        }
         plan.response
     }
 
-    pub(crate) fn send(&mut self, beat: &Beat) -> Result<ConsumerHeartbeatResponse, GroupError> {
+    fn carry_out(&mut self, effect: GroupEffect) {
+        let classic = ClassicConfig::default();
+        match effect {
+            GroupEffect::AnswerJoin { ticket, answer } => {
+                self.joins.insert(ticket, answer);
+            }
+            GroupEffect::AnswerSync { ticket, answer } => {
+                self.syncs.insert(ticket, answer);
+            }
+            GroupEffect::Downgrade { group_id } => {
+                let (now, config) = (self.now, &self.config);
+                let plan =
+                    self.groups
+                        .consumer_downgrade(now, &group_id, config, &self.topics, &Plain);
+                self.commit(plan);
+            }
+            GroupEffect::Rebalance { group_id } => {
+                let plan = self.groups.classic_rebalance(self.now, &group_id, &classic);
+                self.commit(plan);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    // --- The classic protocol ---------------------------------------------------------------
+
+    /// `JoinGroup`; `None` when it is parked under the ticket that is answered too.
+    pub(crate) fn join_classic(&mut self, member: &str, owned: &[(u8, Vec<i32>)]) -> JoinAnswer {
+        let request = JoinRequest {
+            group_id: "g".to_owned(),
+            member_id: member.to_owned(),
+            new_member_id: "new".to_owned(),
+            session_timeout_ms: 10_000,
+            rebalance_timeout_ms: 5_000,
+            protocol_type: "consumer".to_owned(),
+            protocols: vec![("range".to_owned(), subscription(&["t"], owned))],
+            ..JoinRequest::default()
+        };
+        self.send_join(&request)
+    }
+
+    pub(crate) fn send_join(&mut self, request: &JoinRequest) -> JoinAnswer {
+        let (now, config) = (self.now, self.config.clone());
         let plan = self
             .groups
-            .consumer_heartbeat(self.now, &beat.0, &self.config, &self.topics)?;
+            .consumer_join(now, request, &config, &self.topics, &Plain);
+        if let Some(plan) = plan {
+            return self.commit(plan);
+        }
+        if request.member_id.is_empty() {
+            let plan = self.groups.classic_create(now, request);
+            self.commit(plan);
+        }
+        self.tickets += 1;
+        let ticket = self.tickets;
+        let classic = ClassicConfig {
+            initial_rebalance_delay_ms: 0,
+            ..ClassicConfig::default()
+        };
+        let plan = self.groups.classic_join(now, request, ticket, &classic);
+        let answer = self.commit(plan);
+        answer.unwrap_or_else(|| self.joins.remove(&ticket).unwrap())
+    }
+
+    pub(crate) fn sync_classic(
+        &mut self,
+        member: &str,
+        generation: i32,
+    ) -> Result<Has, GroupErrorKind> {
+        self.sync_with(member, generation, &[])
+    }
+
+    pub(crate) fn sync_with(
+        &mut self,
+        member: &str,
+        generation: i32,
+        assignments: &[(&str, Vec<i32>)],
+    ) -> Result<Has, GroupErrorKind> {
+        let assignments = assignments.iter().map(|(member, partitions)| {
+            let named = vec![("t".to_owned(), partitions.clone())];
+            (
+                (*member).to_owned(),
+                Plain.encode_assignment(0, &named).into(),
+            )
+        });
+        let request = SyncRequest {
+            group_id: "g".to_owned(),
+            member_id: member.to_owned(),
+            generation,
+            assignments: assignments.collect(),
+            ..SyncRequest::default()
+        };
+        let plan = self
+            .groups
+            .consumer_sync(self.now, &request, &self.topics, &Plain);
+        let answer = match plan {
+            Some(plan) => self.commit(plan),
+            None => {
+                self.tickets += 1;
+                let plan = self.groups.classic_sync(self.now, &request, self.tickets);
+                let answer = self.commit(plan);
+                answer.unwrap_or_else(|| self.syncs.remove(&self.tickets).unwrap())
+            }
+        };
+        let assignment = Plain.assignment(&answer?.assignment).unwrap();
+        let ids = assignment
+            .iter()
+            .map(|(name, partitions)| (self.topics.topics[name].0.0[0], partitions.clone()));
+        Ok(ids.collect())
+    }
+
+    pub(crate) fn heart(&mut self, member: &str, generation: i32) -> Result<(), GroupErrorKind> {
+        let request = HeartbeatRequest {
+            group_id: "g".to_owned(),
+            member_id: member.to_owned(),
+            generation,
+            ..HeartbeatRequest::default()
+        };
+        let plan = self.groups.consumer_classic_heartbeat(self.now, &request);
+        let plan = plan.unwrap_or_else(|| self.groups.classic_heartbeat(self.now, &request));
+        self.commit(plan)
+    }
+
+    pub(crate) fn leave_classic(&mut self, members: &[&str]) -> Vec<Result<(), GroupErrorKind>> {
+        let leaving: Vec<Leaving> = members
+            .iter()
+            .map(|&member| Leaving {
+                member_id: member.to_owned(),
+                instance_id: None,
+            })
+            .collect();
+        let plan = self.groups.consumer_leave("g", &leaving, &self.topics);
+        let plan = plan.unwrap_or_else(|| {
+            let classic = ClassicConfig::default();
+            self.groups.classic_leave(self.now, "g", &leaving, &classic)
+        });
+        self.commit(plan).unwrap()
+    }
+
+    pub(crate) fn send(&mut self, beat: &Beat) -> Result<ConsumerHeartbeatResponse, GroupError> {
+        let plan = self.groups.consumer_heartbeat(
+            self.now,
+            &beat.0,
+            &self.config,
+            &self.topics,
+            &Plain,
+        )?;
         Ok(self.commit(plan))
     }
 

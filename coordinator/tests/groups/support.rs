@@ -108,7 +108,7 @@ impl Shard {
             GroupEffect::DeleteState { group_id, then, .. } => {
                 self.groups.state_deleted(group_id, then)
             }
-            GroupEffect::AnswerJoin { .. } | GroupEffect::AnswerSync { .. } => return,
+            _ => return,
         };
         self.commit(plan);
     }

@@ -461,7 +461,6 @@ impl ClassicGroup {
     // --- Parked requests --------------------------------------------------------------------
 
     /// Answers for everything that is parked: for a group that is about to change its type.
-    #[allow(dead_code, reason = "for the change of protocol")]
     pub(in crate::group) fn parked_answers(&self, kind: GroupErrorKind) -> Vec<GroupEffect> {
         let mut out = Plan::answer(());
         for (member_id, member) in &self.members {

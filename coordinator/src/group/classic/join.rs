@@ -1,5 +1,6 @@
 //! `JoinGroup` of a classic group.
 
+use super::super::consumer::members::deletion;
 use super::super::coordinator::{Group, GroupCoordinator};
 use super::super::plan::GroupErrorKind::{
     CoordinatorNotAvailable, GroupMaxSizeReached, InconsistentGroupProtocol, InvalidGroupId,
@@ -32,13 +33,22 @@ impl JoinRequest {
 
 impl GroupCoordinator {
     /// What comes before a `JoinGroup` without a member id: a group that does not exist is created,
-    /// which is a record. Nothing for a request that could not begin a group.
+    /// which is a record, in the place of a consumer group without members. Nothing for a request
+    /// that could not begin a group.
     pub fn classic_create(&self, now: Ts, request: &JoinRequest) -> Plan<()> {
         let mut plan = Plan::answer(());
         let can_begin = request.member_id.is_empty()
             && !request.protocol_type.is_empty()
             && !request.protocols.is_empty();
-        if can_begin && !self.groups.contains_key(&request.group_id) {
+        let is_free = match self.groups.get(&request.group_id) {
+            None => true,
+            Some(Group::Consumer(group)) if can_begin && group.members.is_empty() => {
+                plan.records = deletion(group);
+                true
+            }
+            Some(_) => false,
+        };
+        if can_begin && is_free {
             plan.records.push(GroupRecord::ClassicGroup {
                 group_id: request.group_id.clone(),
                 value: Some(ClassicGroupValue {

@@ -5,7 +5,7 @@ use super::owned;
 use super::records::{CurrentValue, MemberValue};
 use super::request::ConsumerGroupConfig;
 use crate::group::plan::GroupError;
-use crate::group::plan::GroupErrorKind::{StaleMemberEpoch, UnknownMemberId};
+use crate::group::plan::GroupErrorKind::{IllegalGeneration, StaleMemberEpoch, UnknownMemberId};
 use crate::group::records::NamedTopicPartitions;
 use crate::types::{TopicImage, TopicPartitions, Uuid};
 
@@ -91,7 +91,8 @@ fn named(topics: &[TopicPartitions], image: &dyn TopicImage) -> Vec<NamedTopicPa
 impl ConsumerGroup {
     /// Whether a member may commit the offset of a partition in `member_epoch`: in its own epoch,
     /// or in one that is not older than the partition's assignment to it (KIP-1251). A negative
-    /// epoch is that of no member, and may commit while the group has none.
+    /// epoch is that of no member, and may commit while the group has none. A member of the classic
+    /// protocol has its error for that.
     pub(in crate::group) fn check_commit(
         &self,
         member_id: &str,
@@ -114,10 +115,14 @@ impl ConsumerGroup {
             .find_map(|owned| owned.get(topic_id)?.get(&partition))
             .copied();
         let is_newer = member_epoch > current.member_epoch;
-        if is_newer || assigned_in.is_none_or(|epoch| member_epoch < epoch) {
-            return Err(stale(member_epoch, current.member_epoch));
+        if !is_newer && assigned_in.is_some_and(|epoch| member_epoch >= epoch) {
+            return Ok(());
         }
-        Ok(())
+        let member = self.members.get(member_id);
+        if member.is_some_and(|member| member.classic.is_some()) {
+            return Err(GroupError::bare(IllegalGeneration));
+        }
+        Err(stale(member_epoch, current.member_epoch))
     }
 
     /// Whether a member may fetch offsets in `member_epoch`. No member at all may always.

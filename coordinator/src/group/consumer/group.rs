@@ -3,7 +3,7 @@
 //! Records may come in any order that compaction leaves: a member's assignment can precede its
 //! metadata, so each kind of record has its own map, and a member is who has a type 5.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::assignor::Assignor;
 use super::owned;
@@ -64,6 +64,8 @@ pub(in crate::group) struct ConsumerGroup {
     pub(super) instances: BTreeMap<String, String>,
     /// Who holds each partition, or has still to give it up.
     pub(super) holders: BTreeMap<Uuid, BTreeMap<i32, String>>,
+    /// How many classic members speak each protocol of theirs.
+    pub(super) speakers: BTreeMap<String, usize>,
     /// How many members speak the classic protocol.
     pub(in crate::group) classic_members: usize,
     /// How many members have, stable, the epoch that is the key. Those with the target's epoch have
@@ -94,6 +96,7 @@ impl ConsumerGroup {
             votes: BTreeMap::new(),
             instances: BTreeMap::new(),
             holders: BTreeMap::new(),
+            speakers: BTreeMap::new(),
             classic_members: 0,
             stable_at: BTreeMap::new(),
             seen_version: None,
@@ -251,6 +254,9 @@ impl ConsumerGroup {
                 self.instances.remove(instance.map_or("", String::as_str));
             }
             self.classic_members -= usize::from(old.classic.is_some());
+            for name in protocol_names(&old) {
+                less(&mut self.speakers, name);
+            }
         }
         let Some(value) = value else { return };
         for name in &value.subscribed_topic_names {
@@ -268,6 +274,9 @@ impl ConsumerGroup {
                 .insert(instance.clone(), member_id.to_owned());
         }
         self.classic_members += usize::from(value.classic.is_some());
+        for name in protocol_names(&value) {
+            *self.speakers.entry(name.to_owned()).or_default() += 1;
+        }
         self.members.insert(member_id.to_owned(), value);
     }
 
@@ -326,6 +335,15 @@ impl ConsumerGroup {
     pub(super) fn matched(&self, regex: &str) -> &[String] {
         self.regexes.get(regex).map_or(&[], |value| &value.topics)
     }
+}
+
+/// The classic protocols that a member speaks, each once.
+fn protocol_names(member: &MemberValue) -> BTreeSet<&str> {
+    let classic = member.classic.iter();
+    classic
+        .flat_map(|classic| &classic.supported_protocols)
+        .map(|(name, _)| name.as_str())
+        .collect()
 }
 
 pub(super) fn less(counts: &mut BTreeMap<String, usize>, key: &str) {

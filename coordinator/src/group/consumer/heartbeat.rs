@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::assignor::AssignorMember;
+use super::classic_members::Surroundings;
 use super::group::ConsumerGroup;
 use super::owned;
 use super::reconcile::Step;
@@ -38,30 +39,15 @@ pub(in crate::group) fn heartbeat(
     group: &ConsumerGroup,
     now: Ts,
     request: &ConsumerHeartbeatRequest,
-    config: &ConsumerGroupConfig,
-    image: &dyn MatchedTopics,
+    around: Surroundings<'_>,
 ) -> Result<Plan<ConsumerHeartbeatResponse>, GroupError> {
     let before = super::members::find(group, request)?;
     if before.value.is_none() {
-        check_size(group, config)?;
+        check_size(group, around.config)?;
     }
     let member = updated_member(before.value, request);
-    let mut heartbeat = Heartbeat {
-        member_id: &request.member_id,
-        session_timeout_ms: config.session_timeout_ms,
-        reported: request.topic_partitions.as_deref(),
-        group,
-        now,
-        config,
-        image,
-        before,
-        member: &member,
-        resolved: BTreeMap::new(),
-        dropped_regex: None,
-        topics_version: image.version(),
-        records: Vec::new(),
-        timers: Vec::new(),
-    };
+    let mut heartbeat = Heartbeat::new(group, now, &request.member_id, before, &member, around);
+    heartbeat.reported = request.topic_partitions.as_deref();
     let current = heartbeat.run()?;
     Ok(heartbeat.finish(request, current))
 }
@@ -132,6 +118,33 @@ pub(super) struct Heartbeat<'a> {
 }
 
 impl<'a> Heartbeat<'a> {
+    /// A heartbeat that says nothing of what the member has, of a member of the consumer protocol.
+    pub(super) fn new(
+        group: &'a ConsumerGroup,
+        now: Ts,
+        member_id: &'a str,
+        before: Before<'a>,
+        member: &'a MemberValue,
+        around: Surroundings<'a>,
+    ) -> Self {
+        Self {
+            member_id,
+            session_timeout_ms: around.config.session_timeout_ms,
+            reported: None,
+            group,
+            now,
+            config: around.config,
+            image: around.image,
+            before,
+            member,
+            resolved: BTreeMap::new(),
+            dropped_regex: None,
+            topics_version: around.image.version(),
+            records: Vec::new(),
+            timers: Vec::new(),
+        }
+    }
+
     /// Everything between the request and the answer: the member's new current assignment.
     pub(super) fn run(&mut self) -> Result<CurrentValue, GroupError> {
         self.replace();
@@ -398,7 +411,9 @@ impl<'a> Heartbeat<'a> {
             let (id, value) = (self.member_id.to_owned(), next.clone());
             self.records
                 .push(ConsumerRecord::CurrentMember(id, Some(value)));
-            self.time_revocation(&next);
+            if self.member.classic.is_none() {
+                self.time_revocation(&next);
+            }
         }
         next
     }

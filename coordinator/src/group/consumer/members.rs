@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use super::classic_members::back_to_classic;
 use super::group::{ConsumerGroup, less};
 use super::heartbeat::{Before, JOIN_EPOCH, PAUSE_EPOCH};
+use super::migrate::is_classic_without;
 use super::records::{
     ConsumerRecord, CurrentValue, GroupValue, MemberState, MemberValue, Owned, TargetMetadataValue,
 };
@@ -82,7 +84,7 @@ pub(super) fn find<'a>(
     let member_id = &request.member_id;
     let joins = request.member_epoch == JOIN_EPOCH;
     if let Some(instance) = &request.instance_id {
-        return find_static(group, member_id, instance, joins, |group| {
+        return find_static(group, member_id, instance, joins, false, |group| {
             let reported = request.topic_partitions.as_deref();
             group.check_epoch(member_id, request.member_epoch, reported)
         });
@@ -96,12 +98,14 @@ pub(super) fn find<'a>(
     Ok(known(group, member_id))
 }
 
-/// A static member: the instance id must be free, or the member's own.
+/// A static member: the instance id must be free, or the member's own. One that speaks the classic
+/// protocol is taken over by whoever comes with its instance id, as in that protocol.
 pub(super) fn find_static<'a>(
     group: &'a ConsumerGroup,
     member_id: &str,
     instance: &str,
     joins: bool,
+    is_classic: bool,
     check: impl FnOnce(&ConsumerGroup) -> Result<(), GroupError>,
 ) -> Result<Before<'a>, GroupError> {
     let Some(owner) = group.instances.get(instance) else {
@@ -123,7 +127,12 @@ pub(super) fn find_static<'a>(
         return Ok(known(group, owner));
     }
     let current = group.current(owner);
-    if current.member_epoch != PAUSE_EPOCH {
+    let owner_is_classic = group
+        .members
+        .get(owner)
+        .is_some_and(|m| m.classic.is_some());
+    let is_taken_over = is_classic || owner_is_classic;
+    if current.member_epoch != PAUSE_EPOCH && !is_taken_over {
         let text = format!(
             "Static member {member_id} with instance id {instance} cannot join the group because \
              the instance id is owned by {owner} member."
@@ -189,6 +198,9 @@ pub(in crate::group) fn leave(
     let records = if request.member_epoch == PAUSE_EPOCH {
         vec![paused(group, member_id)]
     } else {
+        if is_classic_without(group, member_id) {
+            plan.effects = back_to_classic(&group.id);
+        }
         removal(group, &[member_id], image)
     };
     plan.records = GroupRecord::of_consumer(&group.id, records);

@@ -1,10 +1,12 @@
 //! Consumer groups (KIP-848): the coordinator assigns, members follow.
 
 pub mod assignor;
+pub(super) mod classic_members;
 pub mod describe;
 mod group;
 pub(super) mod heartbeat;
 pub(super) mod members;
+pub(super) mod migrate;
 mod owned;
 mod range;
 mod reconcile;
