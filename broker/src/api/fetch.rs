@@ -25,7 +25,7 @@ use ottla_storage::Bound;
 
 use super::Answer;
 use super::endpoints::node_endpoints;
-use super::fetch_read::{Found, Reader};
+use super::fetch_read::{Found, Reader, is_misdirected};
 use crate::clock::WireDeadline;
 use crate::cluster::{Partition, Topic};
 use crate::context::Cx;
@@ -337,8 +337,7 @@ impl Pass {
     }
 
     fn add(&mut self, found: Found, index: i32, bound: Bound) {
-        let moved = ErrorCode::NOT_LEADER_OR_FOLLOWER;
-        self.wrong_leader |= matches!(&found, Found::Failed(code, _) if *code == moved);
+        self.wrong_leader |= matches!(&found, Found::Failed(code, _) if is_misdirected(*code));
         if let Some(topic) = self.topics.last_mut() {
             topic.partitions.push(found.into_data(index, bound));
         }

@@ -17,12 +17,34 @@ use crate::fetch_sessions::{News, Told, Wanted};
 const RACK_AWARE: &str = "org.apache.kafka.common.replica.RackAwareReplicaSelector";
 
 /// The epoch that a client believes in against the one in force (KIP-320).
-pub(super) fn check_epoch(asked: i32, leadership_epoch: i32) -> Result<(), ErrorCode> {
+fn check_epoch(asked: i32, leadership_epoch: i32) -> Result<(), ErrorCode> {
     match asked {
         -1 => Ok(()),
         asked if asked < leadership_epoch => Err(ErrorCode::FENCED_LEADER_EPOCH),
         asked if asked > leadership_epoch => Err(ErrorCode::UNKNOWN_LEADER_EPOCH),
         _ => Ok(()),
+    }
+}
+
+/// Whether an answer with this error names the leader (KIP-951).
+pub(super) fn is_misdirected(code: ErrorCode) -> bool {
+    code == ErrorCode::NOT_LEADER_OR_FOLLOWER || code == ErrorCode::FENCED_LEADER_EPOCH
+}
+
+/// Whether broker `here` leads the partition in the epoch that a client believes in. A replica looks
+/// at the epoch first, as in Kafka: who asks with an old one is fenced, not sent on.
+pub(super) fn check_leader(
+    here: i32,
+    asked: i32,
+    leadership: &Leadership,
+) -> Result<(), ErrorCode> {
+    if leadership.replicas.contains(&here) {
+        check_epoch(asked, leadership.leader_epoch)?;
+    }
+    if leadership.leader == here {
+        Ok(())
+    } else {
+        Err(ErrorCode::NOT_LEADER_OR_FOLLOWER)
     }
 }
 
@@ -129,14 +151,18 @@ impl<'a> Reader<'a> {
         let here = self.cx.node.id;
         let leads = leadership.leader == here;
         let serves = leads || self.follower_serves && leadership.replicas.contains(&here);
-        if !serves || self.replicates {
-            let leader = LeaderIdAndEpoch::default()
+        let allowed = if self.replicates {
+            Err(ErrorCode::NOT_LEADER_OR_FOLLOWER)
+        } else if serves {
+            check_epoch(wanted.leader_epoch, leadership.leader_epoch)
+        } else {
+            check_leader(here, wanted.leader_epoch, &leadership)
+        };
+        if let Err(code) = allowed {
+            let hint = LeaderIdAndEpoch::default()
                 .with_leader_id(BrokerId(leadership.leader))
                 .with_leader_epoch(leadership.leader_epoch);
-            return Found::Failed(ErrorCode::NOT_LEADER_OR_FOLLOWER, Some(leader));
-        }
-        if let Err(code) = check_epoch(wanted.leader_epoch, leadership.leader_epoch) {
-            return Found::Failed(code, None);
+            return Found::Failed(code, is_misdirected(code).then_some(hint));
         }
         let nearer = self.rack.filter(|_| leads);
         if let Some(replica) = nearer.and_then(|rack| self.replica_in(rack, &leadership)) {

@@ -13,7 +13,7 @@ use ottla_protocol::messages::list_offsets_response::{
     ListOffsetsPartitionResponse, ListOffsetsResponse, ListOffsetsTopicResponse,
 };
 
-use super::fetch_read::check_epoch;
+use super::fetch_read::check_leader;
 use crate::cluster::Partition;
 use crate::context::Cx;
 use crate::error_code::ApiError;
@@ -71,10 +71,7 @@ fn find(
     committed: bool,
 ) -> Result<Found, ApiError> {
     let leadership = partition.leadership();
-    if leadership.leader != cx.node.id {
-        return Err(ErrorCode::NOT_LEADER_OR_FOLLOWER.into());
-    }
-    check_epoch(want.current_leader_epoch, leadership.leader_epoch)?;
+    check_leader(cx.node.id, want.current_leader_epoch, &leadership)?;
     let log = &partition.log;
     let since = match want.timestamp {
         EARLIEST_PENDING => 11,

@@ -8,7 +8,7 @@ use ottla_protocol::messages::offset_for_leader_epoch_response::{
     EpochEndOffset, OffsetForLeaderEpochResponse, OffsetForLeaderTopicResult,
 };
 
-use super::fetch_read::check_epoch;
+use super::fetch_read::check_leader;
 use crate::context::Cx;
 
 pub(super) async fn handle(
@@ -24,10 +24,7 @@ pub(super) async fn handle(
                 .ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)
                 .and_then(|partition| {
                     let leadership = partition.leadership();
-                    if leadership.leader != cx.node.id {
-                        return Err(ErrorCode::NOT_LEADER_OR_FOLLOWER);
-                    }
-                    check_epoch(want.current_leader_epoch, leadership.leader_epoch)?;
+                    check_leader(cx.node.id, want.current_leader_epoch, &leadership)?;
                     if want.leader_epoch < 0 {
                         return Ok((-1, -1));
                     }

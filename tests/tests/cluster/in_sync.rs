@@ -103,6 +103,36 @@ async fn the_end_of_an_epoch_is_told_after_leaders_moved() {
 }
 
 #[tokio::test]
+async fn the_old_leader_tells_a_client_of_its_epoch_who_leads_now() {
+    let broker = Settings::new().brokers(3).start().await;
+    let mut zero = broker.client_of(0).await;
+    let topic = zero.create_topic_on("t", &[&[0, 1]]).await;
+    broker.stop_node(0).await;
+    broker.start_node(0).await;
+    let mut request = Client::fetch_request("", 0, 0);
+    request.topics[0].topic_id = topic;
+    for (node, code) in [
+        (0, ErrorCode::FENCED_LEADER_EPOCH),
+        (2, ErrorCode::NOT_LEADER_OR_FOLLOWER),
+    ] {
+        let mut client = broker.client_of(node).await;
+        request.topics[0].partitions[0].current_leader_epoch = 0;
+        let response = client.call(16, &request).await;
+        let partition = &response.responses[0].partitions[0];
+        let leader = &partition.current_leader;
+        assert_eq!(ErrorCode(partition.error_code), code);
+        assert_eq!((leader.leader_id.0, leader.leader_epoch), (1, 1));
+        let port = i32::from(broker.address_of(1).port());
+        let mut endpoints = response.node_endpoints.iter();
+        assert!(endpoints.any(|e| e.node_id.0 == 1 && e.port == port));
+        let mut asked = Client::list_offsets_request("t", 0, -1);
+        asked.topics[0].partitions[0].current_leader_epoch = 0;
+        let answer = client.call(11, &asked).await;
+        assert_eq!(ErrorCode(answer.topics[0].partitions[0].error_code), code);
+    }
+}
+
+#[tokio::test]
 async fn a_minimum_above_the_number_of_replicas_asks_for_all_of_them() {
     let broker = Settings::new().brokers(2).start().await;
     let mut client = broker.client_of(0).await;
