@@ -3,6 +3,8 @@
 //! - Groups of every type, if they are empty. With a share group goes the state of its share partitions,
 //!   with other groups what they have committed.
 
+use std::collections::BTreeSet;
+
 use ottla_protocol::StrBytes;
 use ottla_protocol::messages::delete_groups_response::{
     DeletableGroupResult, DeleteGroupsResponse,
@@ -14,7 +16,9 @@ use crate::context::Cx;
 use crate::error_code::ApiError;
 
 pub(super) async fn handle(cx: &Cx, request: DeleteGroupsRequest) -> DeleteGroupsResponse {
-    let results = request.groups_names.iter().map(|id| {
+    // A group that is named twice is deleted, and answered, once.
+    let ids: BTreeSet<_> = request.groups_names.iter().collect();
+    let results = ids.into_iter().map(|id| {
         let (code, message) = match delete(cx, id) {
             Ok(()) => (0, None),
             Err(error) => (error.number(), error.message),

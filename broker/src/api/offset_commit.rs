@@ -48,6 +48,7 @@ pub(super) async fn handle(cx: &Cx, request: OffsetCommitRequest) -> OffsetCommi
             &mut offsets,
         ));
     }
+    topics.retain(|topic: &OffsetCommitResponseTopic| !topic.partitions.is_empty());
     if let Err(error) = commit(cx, &request, offsets) {
         refuse(&mut topics, error.code);
     }
