@@ -1,6 +1,8 @@
-//! `bench compare` (Ottla beside Apache Kafka) and `bench kernels` (criterion).
+//! `bench compare` (Ottla beside Apache Kafka), `bench first-poll` (how soon a new group has its first
+//! record) and `bench kernels` (criterion).
 
 mod compare;
+mod first_poll;
 mod kernels;
 mod side;
 
@@ -11,8 +13,9 @@ use crate::args::Args;
 pub(crate) fn run(args: &Args) -> Result<()> {
     match args.words.first().map(String::as_str) {
         Some("compare") => compare::run(args),
+        Some("first-poll") => first_poll::run(args),
         Some("kernels") => kernels::run(args),
-        _ => bail!("bench compare, or bench kernels"),
+        _ => bail!("bench compare, bench first-poll, or bench kernels"),
     }
 }
 

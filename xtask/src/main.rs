@@ -35,6 +35,7 @@ usage: cargo xtask COMMAND
   bench compare             Ottla and Apache Kafka in one run; writes docs/performance.md
       [--rounds N] [--records N]
   bench kernels [FILTER]    the criterion kernels; writes docs/performance.md
+  bench first-poll          how soon a new group has its first record; writes docs/performance.md
 ";
 
 fn main() -> std::process::ExitCode {

@@ -62,7 +62,7 @@ pub(in crate::group) struct ClassicGroup {
     /// Static members by their names.
     pub(super) instances: BTreeMap<String, String>,
     /// Ids that were given out and have not joined yet.
-    pub(super) invited: BTreeSet<String>,
+    pub(in crate::group) invited: BTreeSet<String>,
     /// How many members can speak each protocol.
     pub(super) speakers: BTreeMap<String, usize>,
     /// How many members have a join parked.

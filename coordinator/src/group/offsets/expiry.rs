@@ -79,8 +79,11 @@ impl GroupCoordinator {
         group: &Group,
         to: &mut Vec<GroupRecord>,
     ) {
-        if matches!(group, Group::Share(_) | Group::Other(_)) {
-            return;
+        match group {
+            Group::Share(_) | Group::Other(_) => return,
+            // Somebody is about to join.
+            Group::Classic(group) if !group.invited.is_empty() => return,
+            Group::Classic(_) | Group::Consumer(_) => {}
         }
         let mut kept = 0;
         if let Some(offsets) = self.offsets.group(group_id) {
