@@ -136,10 +136,6 @@ impl Broker {
         Ok(())
     }
 
-    pub(crate) fn store(&self) -> &Store {
-        &self.store
-    }
-
     /// Keeps an owner of deadlines for the life of the broker.
     fn own(&self, due: Arc<dyn Due>, first: Option<Ts>) -> OwnerId {
         let id = self.deadlines.register(Arc::downgrade(&due));
