@@ -17,6 +17,7 @@
 //! wait is for an event, and bounded by [`PATIENCE_MS`] on the wire's time.
 
 mod child;
+mod classic;
 mod client;
 mod consumer;
 mod embedded;
@@ -32,6 +33,7 @@ mod share_ask;
 mod topics;
 
 pub use child::{Child, Exited, Launch};
+pub use classic::ClassicMember;
 pub use client::{Client, Sent};
 pub use consumer::{Consumer, heartbeat_error};
 pub use embedded::{Embedded, Settings};

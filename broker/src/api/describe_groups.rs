@@ -33,9 +33,6 @@ pub(super) async fn handle(cx: &Cx, request: DescribeGroupsRequest) -> DescribeG
 }
 
 fn describe(cx: &Cx, id: &GroupId) -> Result<ClassicGroupDescription, ApiError> {
-    if id.is_empty() {
-        return Err(ErrorCode::INVALID_GROUP_ID.into());
-    }
     Ok(shard(cx, id)?.ask(&cx.broker, |machine| machine.classic_describe(id))??)
 }
 

@@ -79,7 +79,12 @@ impl GroupCoordinator {
     ) -> Step<JoinAnswer> {
         let group = match self.groups.get_mut(&request.group_id) {
             Some(Group::Classic(group)) => group,
-            Some(_) => return answer(Err(refusal(request, InconsistentGroupProtocol))),
+            Some(_) => {
+                return answer(Err(JoinRefusal {
+                    kind: InconsistentGroupProtocol,
+                    member_id: String::new(),
+                }));
+            }
             None if request.member_id.is_empty() => {
                 return answer(Err(refusal(request, InconsistentGroupProtocol)));
             }
@@ -329,8 +334,10 @@ impl ClassicGroup {
             response.skip_assignment = is_leader;
             if is_leader {
                 response.members = self.joined_members();
+                let own = value.members.iter().find(|m| m.member_id == *new_id);
                 for member in response.members.iter_mut().filter(|m| m.member_id == old) {
                     member.member_id.clone_from(new_id);
+                    member.metadata = own.map(|m| m.subscription.clone()).unwrap_or_default();
                 }
             }
         }

@@ -24,7 +24,8 @@ impl GroupCoordinator {
             return Plan::answer(Err(InvalidGroupId));
         }
         let Some(Group::Classic(group)) = self.groups.get_mut(group_id) else {
-            return Plan::answer(Err(UnknownMemberId));
+            let nobody = leaving.iter().map(|_| Err(UnknownMemberId));
+            return Plan::answer(Ok(nobody.collect()));
         };
         if group.state == Dead {
             return Plan::answer(Err(CoordinatorNotAvailable));
