@@ -62,6 +62,7 @@ async fn metrics(State(process): Admin) -> Response {
     let broker = &process.broker;
     let open: usize = broker.nodes().map(|node| node.connection_count()).sum();
     broker.metrics.connections.set(open as i64);
+    broker.metrics.groups(&broker.groups.counts(broker));
     let (mut sessions, mut partitions, mut evicted) = (0, 0, 0);
     for node in broker.nodes() {
         let cache = node.fetch_sessions();

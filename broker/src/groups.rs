@@ -484,6 +484,20 @@ impl Groups {
         listed
     }
 
+    /// How many groups there are, by type and state.
+    pub fn counts(&self, broker: &Broker) -> BTreeMap<(&'static str, &'static str), usize> {
+        let mut counts = BTreeMap::new();
+        for shard in self.all() {
+            // A shard without a coordinator has no groups to count.
+            let listed = shard.ask(broker, |machine| machine.list(&[], &[]));
+            for group in listed.unwrap_or_default() {
+                let key = (group.group_type.name(), group.state);
+                *counts.entry(key).or_default() += 1;
+            }
+        }
+        counts
+    }
+
     /// A topic was deleted: groups forget it.
     pub fn topic_deleted(&self, broker: &Broker, name: &str, id: Uuid) {
         let gone = BTreeSet::from([id]);

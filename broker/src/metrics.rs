@@ -1,5 +1,6 @@
 //! Metrics, in Prometheus' text format on `GET /metrics`.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use prometheus_client::encoding::{EncodeLabelSet, text};
@@ -23,6 +24,13 @@ struct ApiLabel {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct AckLabel {
     ack_type: &'static str,
+}
+
+/// The labels of a number of groups.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct GroupLabel {
+    protocol: &'static str,
+    state: &'static str,
 }
 
 /// One API's counters, looked up by its place in the table.
@@ -80,6 +88,7 @@ pub struct Metrics {
     fetch_sessions: FetchSessionMetrics,
     /// Committed offsets.
     pub offsets: OffsetMetrics,
+    groups: Family<GroupLabel, Gauge>,
     leaders: LeaderMetrics,
 }
 
@@ -203,6 +212,12 @@ impl Metrics {
         );
         let fetch_sessions = FetchSessionMetrics::default();
         fetch_sessions.register(&mut registry);
+        let groups = Family::default();
+        registry.register(
+            "group_count",
+            "Groups, by protocol and state",
+            groups.clone(),
+        );
         let offsets = OffsetMetrics::default();
         offsets.register(&mut registry);
         let leaders = LeaderMetrics::register(&mut registry);
@@ -221,6 +236,7 @@ impl Metrics {
             share_write_failures,
             fetch_sessions,
             offsets,
+            groups,
             leaders,
         }
     }
@@ -265,6 +281,16 @@ impl Metrics {
         self.share_acknowledged
             .get_or_create_owned(&AckLabel { ack_type })
             .inc_by(records);
+    }
+
+    /// How many groups there are of each protocol in each state.
+    pub fn groups(&self, counts: &BTreeMap<(&'static str, &'static str), usize>) {
+        self.groups.clear();
+        for (&(protocol, state), &count) in counts {
+            self.groups
+                .get_or_create_owned(&GroupLabel { protocol, state })
+                .set(count as i64);
+        }
     }
 
     /// The text of `GET /metrics`.

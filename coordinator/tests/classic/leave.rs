@@ -40,10 +40,7 @@ fn the_last_one_leaves_an_empty_group() {
 #[test]
 fn nobody_leaves_a_group_that_does_not_exist() {
     let mut shard = Shard::new();
-    assert_eq!(
-        shard.leave(&[leaving("x")]),
-        Ok(vec![Err(UnknownMemberId)])
-    );
+    assert_eq!(shard.leave(&[leaving("x")]), Ok(vec![Err(UnknownMemberId)]));
 }
 
 #[test]
