@@ -4,9 +4,10 @@
 use ottla_protocol::messages::join_group_request::JoinGroupRequestProtocol;
 use ottla_protocol::messages::{GroupId, JoinGroupRequest, ListGroupsRequest};
 use ottla_protocol::{ErrorCode, StrBytes};
-use ottla_tests::{ClassicMember, Embedded, OK, START_MS, Settings};
+use ottla_tests::{ClassicMember, Embedded, START_MS, Settings};
 
 const GROUP: &str = "billing";
+const OK: ErrorCode = ErrorCode::NONE;
 
 async fn member(broker: &Embedded) -> ClassicMember {
     let mut client = broker.client().await;
