@@ -3,7 +3,9 @@
 
 use std::path::Path;
 
-use ottla_protocol::ErrorCode;
+use ottla_protocol::messages::metadata_request::MetadataRequestTopic;
+use ottla_protocol::messages::{MetadataRequest, TopicName};
+use ottla_protocol::{ErrorCode, Uuid};
 use ottla_tests::{
     Child, Client, Consumer, Embedded, Launch, OK, Settings, bare, heartbeat_error, says,
 };
@@ -312,4 +314,32 @@ async fn consumers_follow_their_coordinator_to_another_broker() {
     a.client = broker.client_of(next).await;
     assert_eq!(heartbeat_error(&a.quiet().await), OK);
     assert_eq!((a.epoch, a.partitions()), (2, vec![0, 1]));
+}
+
+#[tokio::test]
+async fn metadata_by_id_ignores_the_empty_name_that_the_java_client_says_beside_it() {
+    let broker = broker().await;
+    let mut client = broker.client().await;
+    let id = client.create_topic("other", 1).await;
+    let by_id = MetadataRequestTopic::default()
+        .with_topic_id(id)
+        .with_name(Some(TopicName::default()));
+    let unknown = by_id.clone().with_topic_id(Uuid::from_u128(9));
+    let request = MetadataRequest::default().with_topics(Some(vec![by_id, unknown]));
+    let answer = client.call(13, &request).await;
+    let named: Vec<_> = answer
+        .topics
+        .iter()
+        .map(|topic| {
+            (
+                topic.error_code,
+                topic.name.as_ref().map(|name| name.to_string()),
+            )
+        })
+        .collect();
+    let expected = [
+        (0, Some("other".to_owned())),
+        (ErrorCode::UNKNOWN_TOPIC_ID.0, None),
+    ];
+    assert_eq!(named, expected);
 }

@@ -86,6 +86,7 @@ fn answer(
                 wanted
                     .name
                     .clone()
+                    .filter(|_| wanted.topic_id == Uuid::nil())
                     .or_else(|| (cx.version < 12).then(TopicName::default)),
             )
             .with_topic_id(wanted.topic_id)
@@ -94,17 +95,15 @@ fn answer(
 }
 
 fn find(cx: &Cx, wanted: &MetadataRequestTopic, create: bool) -> Result<Arc<Topic>, ApiError> {
-    let Some(name) = &wanted.name else {
-        if wanted.topic_id == Uuid::nil() {
-            return Err(ErrorCode::INVALID_REQUEST.into());
-        }
-        return cx
-            .broker
-            .cluster
-            .topic_by_id(wanted.topic_id)
-            .ok_or_else(|| ErrorCode::UNKNOWN_TOPIC_ID.into());
-    };
-    cx.broker.topic_or_auto_create(name, create)
+    // The Java client says an empty name beside an id.
+    if wanted.topic_id != Uuid::nil() {
+        let found = cx.broker.cluster.topic_by_id(wanted.topic_id);
+        return found.ok_or_else(|| ErrorCode::UNKNOWN_TOPIC_ID.into());
+    }
+    match &wanted.name {
+        Some(name) => cx.broker.topic_or_auto_create(name, create),
+        None => Err(ErrorCode::INVALID_REQUEST.into()),
+    }
 }
 
 fn describe(cx: &Cx, topic: &Topic, authorized: bool) -> MetadataResponseTopic {
