@@ -203,6 +203,9 @@ impl Shard {
             for record in &plan.records {
                 state.machine.apply(record);
             }
+            let assigned = plan.records.iter().filter(|record| record.is_assignment());
+            let rebalances = assigned.count() as u64;
+            broker.metrics.consumer_rebalances.inc_by(rebalances);
             let after = state.machine.offsets().len();
             broker.metrics.offsets.changed(before, after);
         }

@@ -80,6 +80,8 @@ pub struct Metrics {
     records_in: Counter,
     bytes_out: Counter,
     share_acquired: Counter,
+    /// Assignments that consumer groups made.
+    pub consumer_rebalances: Counter,
     share_acknowledged: Family<AckLabel, Counter>,
     /// Locks that expired.
     pub share_lock_timeouts: Counter,
@@ -194,6 +196,10 @@ impl Metrics {
             "share_records_acquired",
             "Records acquired by share consumers",
         );
+        let consumer_rebalances = counter(
+            "consumer_group_rebalance_count",
+            "Assignments made by groups of the consumer protocol",
+        );
         let share_lock_timeouts = counter(
             "share_acquisition_lock_timeouts",
             "Acquisition locks that expired",
@@ -231,6 +237,7 @@ impl Metrics {
             records_in,
             bytes_out,
             share_acquired,
+            consumer_rebalances,
             share_acknowledged,
             share_lock_timeouts,
             share_write_failures,

@@ -114,6 +114,14 @@ impl GroupRecord {
         records.into_iter().map(of_group).collect()
     }
 
+    /// Whether it is a consumer group's new assignment.
+    pub fn is_assignment(&self) -> bool {
+        let Self::Consumer { record, .. } = self else {
+            return false;
+        };
+        matches!(record, ConsumerRecord::TargetMetadata(Some(value)) if value.assignment_timestamp != 0)
+    }
+
     /// Whether the record says that something is gone.
     pub fn is_tombstone(&self) -> bool {
         match self {

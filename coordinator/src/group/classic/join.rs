@@ -79,6 +79,8 @@ impl GroupCoordinator {
     ) -> Step<JoinAnswer> {
         let group = match self.groups.get_mut(&request.group_id) {
             Some(Group::Classic(group)) => group,
+            // Without members: one with them has answered itself.
+            Some(Group::Consumer(_)) => return answer(Err(refusal(request, UnknownMemberId))),
             Some(_) => {
                 return answer(Err(JoinRefusal {
                     kind: InconsistentGroupProtocol,
