@@ -229,12 +229,13 @@ impl Broker {
         if let Some(topic) = self.cluster.topic(name) {
             return Ok(topic);
         }
+        let create = create && self.config().topics.auto_create;
         let internal = matches!(name, CONSUMER_OFFSETS | SHARE_GROUP_STATE);
         if create && internal {
             return self.internal_topic(name);
         }
         crate::cluster::placement::check_name(name)?;
-        if !create || !self.config().topics.auto_create {
+        if !create {
             return Err(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION.into());
         }
         let new = NewTopic {

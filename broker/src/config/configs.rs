@@ -171,7 +171,11 @@ impl Configs {
     )]
     pub fn broker(&self, id: i32) -> BrokerConfig {
         let listeners = self.statics.listeners(id).unwrap_or_default();
-        BrokerConfig::resolve(id, listeners, &|key| self.broker_text(id, key))
+        let text = |key: &'static str| {
+            let controllers = self.statics.controllers_default(id, key);
+            controllers.or_else(|| self.broker_text(id, key))
+        };
+        BrokerConfig::resolve(id, listeners, &text)
             .expect("every broker config that holds was checked against its row")
     }
 

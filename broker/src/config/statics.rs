@@ -303,6 +303,18 @@ impl StaticConfig {
         own.or_else(|| self.settings.get(key))
     }
 
+    /// What a controller says of a new topic where broker `id` was told nothing: the settings of an id
+    /// that no broker has.
+    pub(super) fn controllers_default(&self, id: i32, key: &str) -> Option<String> {
+        if !CONTROLLERS.contains(&key) || self.given(id, key).is_some() {
+            return None;
+        }
+        let ids = self.broker_ids();
+        let strays = self.overrides.iter().filter(|(id, _)| !ids.contains(id));
+        let mut values = strays.filter_map(|(_, own)| own.get(key));
+        values.next().map(|setting| setting.value.clone())
+    }
+
     /// The keys that broker `id` was given, the unknown among them.
     pub(super) fn given_keys(&self, id: i32) -> impl Iterator<Item = &str> {
         let own = self.overrides.get(&id).into_iter().flat_map(BTreeMap::keys);
@@ -351,6 +363,9 @@ impl StaticConfig {
         }
     }
 }
+
+/// What of a controller's own settings counts here: the defaults of new topics, which are its business.
+const CONTROLLERS: [&str; 2] = ["num.partitions", "default.replication.factor"];
 
 /// Whether something reads this key.
 pub(super) fn is_known(key: &str) -> bool {

@@ -72,14 +72,21 @@ fn brokers_are_numbered_from_0_and_one_may_have_any_id() {
         ]),
         "there is a listener for broker 5, but the ids are 0, 1: set ottla.brokers"
     );
-    let stray = statics(&[
+}
+
+#[test]
+fn settings_of_an_id_that_no_broker_has_are_a_controllers() {
+    let given = [
         ("ottla.brokers", "2"),
-        ("ottla.override.5.broker.rack", "a"),
-    ]);
-    assert_eq!(
-        stray.warnings(),
-        ["there are settings for broker 5, but the ids are 0, 1: they have no effect"]
-    );
+        ("ottla.override.3000.num.partitions", "5"),
+        ("ottla.override.3000.default.replication.factor", "2"),
+        ("ottla.override.3000.message.max.bytes", "5"),
+        ("default.replication.factor", "1"),
+    ];
+    let stray = statics(&given);
+    assert_eq!(stray.warnings().len(), 1, "{:?}", stray.warnings());
+    let broker = Configs::new(stray).broker(1).topics;
+    assert_eq!((broker.num_partitions, broker.replication_factor), (5, 1));
 }
 
 #[test]
