@@ -231,3 +231,19 @@ async fn topics_can_be_kept_from_being_deleted() {
     );
     assert_eq!(client.topic_names().await, ["t"]);
 }
+
+#[tokio::test]
+async fn without_auto_creation_not_even_internal_topics_come_from_metadata() {
+    let never = ("auto.create.topics.enable", "false");
+    let broker = ottla_tests::Settings::new()
+        .set(never.0, never.1)
+        .start()
+        .await;
+    let mut client = broker.client().await;
+    for topic in ["t", "__consumer_offsets", "__share_group_state"] {
+        let told = client.describe_topic(topic, true).await;
+        let code = ErrorCode(told.error_code);
+        assert_eq!(code, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, "{topic}");
+    }
+    assert!(client.topic_names().await.is_empty());
+}
