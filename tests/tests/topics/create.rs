@@ -235,10 +235,7 @@ async fn topics_can_be_kept_from_being_deleted() {
 #[tokio::test]
 async fn without_auto_creation_not_even_internal_topics_come_from_metadata() {
     let never = ("auto.create.topics.enable", "false");
-    let broker = ottla_tests::Settings::new()
-        .set(never.0, never.1)
-        .start()
-        .await;
+    let broker = Settings::new().set(never.0, never.1).start().await;
     let mut client = broker.client().await;
     for topic in ["t", "__consumer_offsets", "__share_group_state"] {
         let told = client.describe_topic(topic, true).await;
