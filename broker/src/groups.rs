@@ -226,10 +226,18 @@ impl Shard {
             log_append_time: false,
             origin: Origin::Coordinator,
         };
-        self.partition
+        let appended = self
+            .partition
             .log
-            .append(&batch.bytes, &batch.header, options)?;
-        Ok(())
+            .append(&batch.bytes, &batch.header, options);
+        appended.map(drop).map_err(|error| {
+            let error = ApiError::from(error);
+            // What clients of a coordinator know how to live with: they look for it again.
+            match error.code {
+                ErrorCode::KAFKA_STORAGE_ERROR => ErrorCode::NOT_COORDINATOR.into(),
+                _ => error,
+            }
+        })
     }
 
     /// A plan that was not committed: the parked requests that it was to answer get its error.

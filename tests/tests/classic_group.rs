@@ -285,6 +285,37 @@ async fn a_join_that_waits_is_sent_to_the_new_coordinator() {
 }
 
 #[tokio::test]
+async fn assignments_that_cannot_be_written_are_given_again_once_there_is_room() {
+    let dir = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
+    let faults = ottla_storage::Faults::new();
+    let settings = Settings::new().data_dir(dir.path());
+    let broker = settings.faults(faults.clone()).start().await;
+    let mut a = alone(member(&broker).await).await;
+    let mut b = member(&broker).await;
+    let coming = b.send_first_join().await;
+    while a.beat().await == OK {}
+    assert_eq!(code(a.join().await.error_code), OK);
+    b.joined(coming).await;
+    let waiting = b.send_sync(&[]).await;
+    faults.set_room(Some(0));
+    let (one, two) = (a.id.clone(), b.id.clone());
+    let shares = [(&*one, "left"), (&*two, "right")];
+    assert_eq!(
+        code(a.sync(&shares).await.error_code),
+        ErrorCode::NOT_COORDINATOR
+    );
+    let mut parked = code(0);
+    if state(&broker).await == is("CompletingRebalance", 2) {
+        faults.set_room(None);
+        assert_eq!(&*a.sync(&shares).await.assignment, b"left");
+        parked = code(b.client.receive(waiting).await.error_code);
+    }
+    // It was told as the leader was, or it came after that and got its share.
+    assert!(parked == ErrorCode::NOT_COORDINATOR || parked == OK);
+    assert_eq!(&*b.sync(&[]).await.assignment, b"right");
+}
+
+#[tokio::test]
 async fn what_is_wrong_with_a_request_is_said_as_kafka_says_it() {
     let broker = Embedded::start().await;
     let mut a = alone(member(&broker).await).await;
