@@ -6,7 +6,7 @@ use ottla_coordinator::group::consumer_protocol::{
     ConsumerProtocol, NamedPartitions, Subscription,
 };
 use ottla_coordinator::group::offsets::{
-    CommitRequest, CommittedOffset, OffsetRules, OffsetToCommit, OffsetsToDelete,
+    CommitRequest, CommittedOffset, GroupOffsets, OffsetRules, OffsetToCommit, OffsetsToDelete,
 };
 use ottla_coordinator::group::plan::{GroupErrorKind, Plan};
 use ottla_coordinator::group::records::{ClassicGroupValue, ClassicMemberValue, GroupRecord};
@@ -127,7 +127,7 @@ fn classic(shard: &mut Shard, protocol_type: &str, members: &[(&str, Option<&str
 
 fn held(shard: &Shard, group: &str) -> Vec<(String, i32, i64)> {
     let offsets = shard.groups.offsets().group(group);
-    let topics = offsets.into_iter().flat_map(|offsets| offsets.topics());
+    let topics = offsets.into_iter().flat_map(GroupOffsets::topics);
     let each = topics.flat_map(|(topic, partitions)| {
         let of = partitions.iter();
         of.map(|(&partition, value)| (topic.to_string(), partition, value.offset))
