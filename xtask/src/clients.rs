@@ -29,7 +29,7 @@ pub(crate) fn script(name: &str) -> Command {
 
 /// Clients, compiled programs and the Python environment.
 pub(crate) fn install() -> Result<()> {
-    process::run(script("install").arg("--python"))
+    process::run(script("install").arg("--all"))
 }
 
 /// Returns how many checks passed and failed.

@@ -29,7 +29,7 @@ final class Check {
     }
 
     void check(String name, Body body) {
-        if (!name.contains(filter)) return;
+        if (!picks(name)) return;
         long start = System.nanoTime();
         String problem = null;
         try {
@@ -40,14 +40,32 @@ final class Check {
             problem = e.toString();
             e.printStackTrace();
         }
-        double seconds = (System.nanoTime() - start) / 1e9;
+        report(name, start, problem);
+    }
+
+    /** Whether the filter leaves a check in. */
+    boolean picks(String name) {
+        return name.contains(filter);
+    }
+
+    /** Counts a check that began at {@code start} (nanoseconds) and prints its line; no problem means that it passed. */
+    void report(String name, long start, String problem) {
         if (problem == null) {
             passed++;
-            console.printf(Locale.ROOT, "ok   %5.1f s  %s%n", seconds, name);
+            line("ok  ", start, name);
         } else {
             failed++;
-            console.printf(Locale.ROOT, "FAIL %5.1f s  %s: %s%n", seconds, name, problem.strip().replace("\n", "\n    "));
+            line("FAIL", start, name + ": " + problem.strip().replace("\n", "\n    "));
         }
+    }
+
+    /** What was not asked, with the reason; counted nowhere. */
+    void none(String name, long start, String why) {
+        line("none", start, name + ": " + why);
+    }
+
+    private void line(String word, long start, String text) {
+        console.printf(Locale.ROOT, "%s %5.1f s  %s%n", word, (System.nanoTime() - start) / 1e9, text);
         console.flush();
     }
 

@@ -16,10 +16,12 @@ import java.util.stream.Stream;
 final class Disk {
     private final Check checks;
     private final BrokerProcess broker;
+    private final Matrix matrix;
 
-    Disk(Check checks, BrokerProcess broker) {
+    Disk(Check checks, BrokerProcess broker, Matrix matrix) {
         this.checks = checks;
         this.broker = broker;
+        this.matrix = matrix;
     }
 
     void run() {
@@ -29,13 +31,24 @@ final class Disk {
         });
         for (String codec : Topics.CODECS) {
             checks.check("kafka-dump-log --deep-iteration --print-data-log, " + codec, () -> {
-                String out = dump(logs("python-" + codec + "-0", ".log"), "--deep-iteration", "--print-data-log");
-                equal((long) Topics.PYTHON_RECORDS, out.lines().filter(l -> l.startsWith("| offset:")).count(), "records");
-                contains(out, "compresscodec: " + codec);
+                List<Path> files = new ArrayList<>();
+                for (String client : matrix.wrote(codec)) files.addAll(logs(client + "-" + codec + "-0", ".log"));
+                String out = dump(files, "--deep-iteration", "--print-data-log");
+                equal((long) files.size() * MatrixTopics.RECORDS, out.lines().filter(l -> l.startsWith("| offset:")).count(), "records");
                 contains(out, "payload: value-1-x");
-                that(out.lines().filter(l -> l.startsWith("baseOffset:")).allMatch(l -> l.contains("isvalid: true")), "an invalid batch");
+                for (String batch : out.lines().filter(l -> l.startsWith("baseOffset:")).toList()) {
+                    contains(batch, "compresscodec: " + codec);
+                    contains(batch, "isvalid: true");
+                }
             });
         }
+        checks.check("kafka-dump-log shows the producer ids of idempotent producers", () -> {
+            List<Path> files = new ArrayList<>();
+            for (String client : matrix.wrote("idempotence")) files.addAll(logs(client + "-idempotence-0", ".log"));
+            String out = dump(files);
+            that(out.lines().anyMatch(l -> l.startsWith("baseOffset:")), out);
+            lacks(out, "producerId: -1");
+        });
         checks.check("kafka-dump-log --index-sanity-check", () -> {
             String offsets = dump(allLogs(".index"), "--index-sanity-check");
             that(offsets.lines().anyMatch(l -> l.contains("passed sanity check")), offsets);
@@ -101,7 +114,7 @@ final class Disk {
     }
 
     private List<Path> allLogs(String ending) throws IOException {
-        return find(name -> name.matches("(python|perf|orders|jobs|tasks).*-\\d+"), ending);
+        return find(name -> name.matches("(kafka|perf|orders|jobs|tasks).*-\\d+"), ending);
     }
 
     private List<Path> topicLogs(String prefix) throws IOException {

@@ -14,6 +14,7 @@ public final class Main {
     /** Short locks, so that expiry and renewal are seen in seconds; quick assignments, on a real Kafka too. */
     private static final List<String> SETTINGS = List.of("group.share.min.record.lock.duration.ms=1000",
         "group.share.min.heartbeat.interval.ms=500", "group.share.heartbeat.interval.ms=500", "group.share.assignment.interval.ms=0", "group.coordinator.append.linger.ms=0", "group.initial.rebalance.delay.ms=0",
+        "group.consumer.min.heartbeat.interval.ms=300", "group.consumer.heartbeat.interval.ms=300", "group.consumer.assignment.interval.ms=0",
         "ottla.admin.listener=127.0.0.1:0");
 
     private Main() {
@@ -41,9 +42,13 @@ public final class Main {
             try (Admin admin = Admin.create(Map.of("bootstrap.servers", broker.bootstrap()))) {
                 int node = admin.describeCluster().nodes().get().iterator().next().id();
                 new Topics(checks, broker.bootstrap(), dir, node).run();
+                new ConsumerGroups(checks, broker.bootstrap(), dir).run();
+                new Cluster(checks, broker.bootstrap(), dir, node).run();
             }
+            Matrix matrix = new Matrix(checks, broker.bootstrap());
+            matrix.run();
             new ShareGroups(checks, broker.bootstrap()).run();
-            new Disk(checks, broker).run();
+            new Disk(checks, broker, matrix).run();
         } catch (Exception e) {
             checks.check("the script itself" + filter, () -> {
                 throw e;

@@ -3,7 +3,6 @@ package clients;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
@@ -13,7 +12,6 @@ import org.apache.kafka.clients.consumer.KafkaShareConsumer;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.TopicPartition;
-import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
@@ -40,7 +38,8 @@ final class Records {
 
     /** Everything from the log's start up to its end as of now. */
     static List<ConsumerRecord<byte[], byte[]>> readAll(String bootstrap, String topic) {
-        Map<String, Object> config = Map.of("bootstrap.servers", bootstrap, "enable.auto.commit", false, "check.crcs", true);
+        Map<String, Object> config = Map.of("bootstrap.servers", bootstrap, "enable.auto.commit", false, "check.crcs", true,
+            "fetch.max.wait.ms", 50);
         try (var consumer = new KafkaConsumer<>(config, new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
             List<TopicPartition> all = consumer.partitionsFor(topic).stream().map(p -> new TopicPartition(topic, p.partition())).toList();
             consumer.assign(all);
@@ -62,22 +61,5 @@ final class Records {
         p.put("group.id", group);
         p.put("share.acknowledgement.mode", mode);
         return new KafkaShareConsumer<>(p, new ByteArrayDeserializer(), new ByteArrayDeserializer());
-    }
-
-    /** Record number i as produce.py writes it. */
-    static void expectPython(int i, ConsumerRecord<byte[], byte[]> got) {
-        byte[] key = i % 5 == 0 ? null : bytes(i % 11 == 0 ? "" : "key-" + i);
-        byte[] value = i % 7 == 0 ? null : bytes("value-" + i + "-" + "x".repeat(i % 300));
-        boolean same = got.offset() == i && Arrays.equals(key, got.key()) && Arrays.equals(value, got.value());
-        Header[] headers = got.headers().toArray();
-        if (i % 3 == 0) {
-            same = same && headers.length == 3
-                && headers[0].key().equals("trace") && Arrays.equals(bytes("" + i), headers[0].value())
-                && headers[1].key().equals("trace") && headers[1].value() == null
-                && headers[2].key().isEmpty() && headers[2].value().length == 0;
-        } else {
-            same = same && headers.length == 0;
-        }
-        Check.that(same, "record " + i + " differs: " + got);
     }
 }

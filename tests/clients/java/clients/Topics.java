@@ -14,7 +14,6 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
 /** Producers, topics, offsets, configurations and features. */
 final class Topics {
     static final List<String> CODECS = List.of("none", "gzip", "snappy", "lz4", "zstd");
-    static final int PYTHON_RECORDS = 2000;
     static final int PERF_RECORDS = 20_000;
 
     private final Check checks;
@@ -114,28 +113,6 @@ final class Topics {
                 "--throughput", "-1", "--bootstrap-server", at, "--command-property", "acks=all").ok();
             contains(r.output(), PERF_RECORDS + " records sent");
         });
-        for (String codec : CODECS) {
-            String topic = "python-" + codec;
-            checks.check("confluent-kafka (Python) writes and reads with " + codec, () -> {
-                topicTool("--create", "--topic", topic, "--partitions", "1").ok();
-                python(topic, codec);
-            });
-            checks.check("the Java client reads what Python wrote with " + codec, () -> {
-                List<ConsumerRecord<byte[], byte[]>> found = Records.readAll(at, topic);
-                equal(PYTHON_RECORDS, found.size(), "records");
-                for (int i = 0; i < PYTHON_RECORDS; i++) Records.expectPython(i, found.get(i));
-            });
-        }
-    }
-
-    private void python(String topic, String codec) throws Exception {
-        Path script = Path.of(System.getProperty("scripts"), "produce.py");
-        Path output = dir.resolve(topic + ".out");
-        Process p = new ProcessBuilder(System.getProperty("python"), script.toString(), at, topic, codec, "" + PYTHON_RECORDS)
-            .redirectErrorStream(true).redirectOutput(output.toFile()).start();
-        boolean ended = p.waitFor(90, java.util.concurrent.TimeUnit.SECONDS);
-        if (!ended) p.destroyForcibly();
-        that(ended && p.exitValue() == 0, (ended ? "exit status " + p.exitValue() : "no end in 90 s") + ": " + Files.readString(output));
     }
 
     private void offsets() {
