@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::args::Args;
 use crate::process::Watched;
-use crate::{clients, conformance, deny, dirs, loom, process, tidy};
+use crate::{clients, conformance, deny, dirs, loom, matrix, process, tidy};
 
 /// What a step leaves behind.
 #[derive(Default)]
@@ -175,7 +175,7 @@ fn suites(ledger: &mut Ledger, broker: &str) {
         if failed > 0 {
             bail!("{passed} passed, {failed} failed");
         }
-        Ok(())
+        matrix::check()
     });
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::args::Args;
-use crate::{dirs, process};
+use crate::{dirs, matrix, process};
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     args.allow(&["filter", "broker", "keep"])?;
@@ -14,6 +14,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         None => process::build_broker("ci")?.display().to_string(),
     };
     let (passed, failed) = against(&broker, args.value("filter"), args.has("keep"))?;
+    if args.value("filter").is_none() && args.value("broker").is_none() {
+        matrix::write()?;
+    }
     if failed > 0 {
         bail!("client script: {passed} passed, {failed} failed");
     }

@@ -14,6 +14,7 @@ mod conformance;
 mod deny;
 mod dirs;
 mod loom;
+mod matrix;
 mod process;
 mod report;
 mod tidy;
@@ -30,7 +31,7 @@ usage: cargo xtask COMMAND
   conformance SUITE...      Apache Kafka's own tests against the broker
       [--full]              with the release binary; writes docs/conformance.md
       [--filter TEXT] [--jobs N] [--broker CMD] [--keep]
-  clients                   unmodified clients and Kafka's tools against the broker
+  clients                   unmodified clients and Kafka's tools against the broker; writes docs/clients.md
       [--filter TEXT] [--broker CMD] [--keep]
   bench compare             Ottla and Apache Kafka in one run; writes docs/performance.md
       [--rounds N] [--records N]

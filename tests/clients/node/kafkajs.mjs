@@ -100,6 +100,7 @@ class Library {
     await consumer.run({
       autoCommit: false,
       eachMessage: async ({ message }) => {
+        // What came before the seek took effect.
         if (found.length === 0 && offset !== undefined && Number(message.offset) < Number(offset)) return
         found.push({ offset: Number(message.offset), key: message.key, value: message.value, headers: headersOut(message.headers) })
       }
