@@ -70,7 +70,8 @@ final class Matrix {
         for (Map.Entry<String, List<String>> program : programs().entrySet()) {
             one(program.getKey(), report -> external(program.getKey(), program.getValue(), report));
         }
-        Files.write(out.resolve("matrix.tsv"), reports.stream().flatMap(Report::rows).toList());
+        boolean whole = checks.picks("");
+        if (whole) Files.write(out.resolve("matrix.tsv"), reports.stream().flatMap(Report::rows).toList());
     }
 
     private interface Client {

@@ -25,6 +25,7 @@ pub enum Start {
 }
 
 pub struct Library {
+    bootstrap: String,
     kafka: Kafka,
     pub admin: AdminClient,
 }
@@ -33,7 +34,11 @@ impl Library {
     pub async fn open(bootstrap: &str) -> Result<Self> {
         let kafka = Kafka::builder(bootstrap).connect().await?;
         let admin = kafka.admin();
-        Ok(Self { kafka, admin })
+        Ok(Self {
+            bootstrap: bootstrap.to_owned(),
+            kafka,
+            admin,
+        })
     }
 
     pub async fn produce(
@@ -111,9 +116,12 @@ impl Library {
         Ok(found)
     }
 
+    /// Each has connections of its own: a broker answers the requests of one connection in their order, and one member's
+    /// JoinGroup waits for the other's.
     pub async fn member(&self, group: &str, topic: &str) -> Result<Member> {
-        let consumer = self
-            .kafka
+        let consumer = Kafka::builder(&self.bootstrap)
+            .connect()
+            .await?
             .consumer(group)
             .auto_offset_reset(AutoOffsetReset::Earliest)
             .enable_auto_commit(false)
