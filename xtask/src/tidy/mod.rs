@@ -82,7 +82,9 @@ fn load(root: &Path) -> Result<Tree> {
         texts: Vec::new(),
         paths: Vec::new(),
     };
-    for path in listed.split('\0').filter(|p| !p.is_empty()) {
+    // A program of the client matrix is no crate of ours: it waits by the clock, as the other languages' do.
+    let ours = |path: &&str| !path.is_empty() && !path.starts_with("tests/clients/rust/");
+    for path in listed.split('\0').filter(ours) {
         let file = root.join(path);
         if !file.exists() {
             continue; // deleted and not yet committed

@@ -152,10 +152,7 @@ impl Scenario {
             "partitions for both",
             one.assigned().await.len() == 2 && two.assigned().await.len() == 2
         );
-        until!(
-            "every record",
-            one.seen().union(&two.seen()).count() == all
-        );
+        until!("every record", one.seen().union(&two.seen()).count() == all);
         one.commit().await?;
         two.commit().await?;
         self.produce_everywhere().await?;
@@ -244,7 +241,10 @@ impl Scenario {
             .library
             .config(&self.topic("large"), "max.message.bytes")
             .await?;
-        ensure!(got.as_deref() == Some("6000000"), "max.message.bytes {got:?}");
+        ensure!(
+            got.as_deref() == Some("6000000"),
+            "max.message.bytes {got:?}"
+        );
         Ok(())
     }
 
@@ -266,10 +266,7 @@ impl Scenario {
     }
 
     async fn delete_records(&self) -> Result<()> {
-        let first = self
-            .library
-            .delete_records(&self.topic("seek"), 10)
-            .await?;
+        let first = self.library.delete_records(&self.topic("seek"), 10).await?;
         ensure!(first == 10, "first offset {first}");
         self.first(Start::Beginning, "seek-10").await
     }
