@@ -39,10 +39,17 @@ pub(crate) fn check() -> Result<()> {
     Ok(())
 }
 
+struct Row<'a> {
+    client: &'a str,
+    version: &'a str,
+    /// Capability and outcome.
+    outcomes: Vec<(&'a str, &'a str)>,
+}
+
 /// One row a client, one column a capability, both in the order of their first line.
 fn render(lines: &str) -> Result<String> {
     let mut capabilities: Vec<&str> = Vec::new();
-    let mut clients: Vec<(&str, &str, Vec<(&str, &str)>)> = Vec::new();
+    let mut rows: Vec<Row<'_>> = Vec::new();
     for line in lines.lines() {
         let fields: Vec<&str> = line.split('\t').collect();
         let [client, version, capability, outcome] = fields[..] else {
@@ -51,9 +58,13 @@ fn render(lines: &str) -> Result<String> {
         if !capabilities.contains(&capability) {
             capabilities.push(capability);
         }
-        match clients.iter_mut().find(|(name, ..)| *name == client) {
-            Some((.., outcomes)) => outcomes.push((capability, outcome)),
-            None => clients.push((client, version, vec![(capability, outcome)])),
+        match rows.iter_mut().find(|row| row.client == client) {
+            Some(row) => row.outcomes.push((capability, outcome)),
+            None => rows.push(Row {
+                client,
+                version,
+                outcomes: vec![(capability, outcome)],
+            }),
         }
     }
     let mut table = String::from("| client | version |");
@@ -69,10 +80,10 @@ fn render(lines: &str) -> Result<String> {
     table.push_str("\n|");
     table.push_str(&" --- |".repeat(capabilities.len() + 2));
     table.push('\n');
-    for (client, version, outcomes) in clients {
-        write!(table, "| {client} | {version} |")?;
+    for row in rows {
+        write!(table, "| {} | {} |", row.client, row.version)?;
         for capability in &capabilities {
-            let outcome = outcomes.iter().find(|(name, _)| name == capability);
+            let outcome = row.outcomes.iter().find(|(name, _)| name == capability);
             write!(table, " {} |", word(outcome.map(|(_, word)| *word)))?;
         }
         table.push('\n');
