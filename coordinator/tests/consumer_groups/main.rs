@@ -6,5 +6,6 @@ mod assignors;
 mod heartbeat;
 mod migration;
 mod random;
+mod scale;
 mod support;
 mod topics;
