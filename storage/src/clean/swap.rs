@@ -45,7 +45,7 @@ impl Log {
         if let Err(error) = prepared {
             self.remove_cleaned(new.base, CLEANED);
             self.remove_cleaned(new.base, SWAP);
-            group.iter().for_each(|segment| segment.unpin());
+            unpin(group);
             return Err(what()(error));
         }
         let new = KernelArc::new(new);
@@ -58,7 +58,7 @@ impl Log {
             let Some(at) = at.filter(|_| !writer.closed) else {
                 drop(writer);
                 self.remove_cleaned(new.base, SWAP);
-                group.iter().for_each(|segment| segment.unpin());
+                unpin(group);
                 return Ok(());
             };
             let renamed = self.take_names(group, new.base, now);
@@ -143,6 +143,13 @@ impl Log {
                 tracing::debug!(path = %path.display(), %error, "cannot remove a temporary file");
             }
         }
+    }
+}
+
+/// Nothing became of it: the segments have their names still.
+fn unpin(group: &[KernelArc<Segment>]) {
+    for segment in group {
+        segment.unpin();
     }
 }
 
