@@ -105,6 +105,10 @@ fn replay(
     let mut next = log.start_offset();
     while next < log.end_offset() {
         let slice = log.read(next, REPLAY_BYTES, true, Bound::LogEnd)?;
+        if slice.bytes.is_empty() {
+            // Compaction may leave nothing before the end.
+            return Ok(());
+        }
         for batch in Batches::new(&slice.bytes) {
             let (header, bytes) = batch.map_err(|error| ApiError::from(&error))?;
             let from = next;

@@ -25,7 +25,8 @@ pub enum Bound {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadSlice {
     /// Whole record batches, back to back; the first holds the offset asked for, so that it may
-    /// begin with smaller offsets. Empty if there is nothing to read yet.
+    /// begin with smaller offsets, or follows it where compaction left a hole. Empty if there is
+    /// nothing to read yet.
     pub bytes: Bytes,
     /// Base offset of the first batch; the offset asked for if there is none.
     pub first_offset: i64,

@@ -99,8 +99,9 @@ async fn the_last_value_of_every_key_survives_kills_while_it_is_compacted() {
         let (child, mut client) = start(dir.path()).await;
         appended = client.end_offset("t", 0).await;
         let found = last_values(&client.fetch_all("t", 0, 0).await);
-        told.iter()
-            .for_each(|told| check(&found, told, &format!("round {round}")));
+        for told in &told {
+            check(&found, told, &format!("round {round}"));
+        }
         child.kill().await;
     }
     // At rest: little more than one value a key is left of it all, and no leftover files.
@@ -114,7 +115,9 @@ async fn the_last_value_of_every_key_survives_kills_while_it_is_compacted() {
     }
     let mut found = last_values(&client.fetch_all("t", 0, 0).await);
     found.remove("last");
-    told.iter().for_each(|told| check(&found, told, "at rest"));
+    for told in &told {
+        check(&found, told, "at rest");
+    }
     let keys: BTreeSet<_> = found.keys().collect();
     assert!(keys.len() <= (KEYS * WRITERS) as usize);
     let size = bytes_of(dir.path(), ".log");

@@ -1,6 +1,7 @@
 //! Compacted topics, as a client sees them.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod internal;
 mod kill;
 mod share;
 mod topics;
