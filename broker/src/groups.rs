@@ -218,6 +218,9 @@ impl Shard {
         if leadership.leader_epoch != epoch {
             return Err(ErrorCode::NOT_COORDINATOR.into());
         }
+        if !broker.cluster.has_min_isr(&self.partition) {
+            return Err(ErrorCode::COORDINATOR_NOT_AVAILABLE.into());
+        }
         let now = broker.clock.now();
         let batch = records::group_batch(records, now)?;
         let options = AppendOptions {

@@ -42,6 +42,17 @@ impl Cluster {
         self.settle(&log, &self.all_topics(), now).map(drop)
     }
 
+    /// Whether as many replicas are in sync as a write with acks=all asks for.
+    pub fn has_min_isr(&self, partition: &Partition) -> bool {
+        let leadership = partition.leadership();
+        let (isr, replicas) = (leadership.isr.len(), leadership.replicas.len());
+        if isr >= replicas {
+            return true;
+        }
+        let topic = self.topic(&partition.topic);
+        topic.is_none_or(|topic| isr >= min_isr(&topic).min(replicas))
+    }
+
     fn all_topics(&self) -> Vec<Arc<Topic>> {
         self.image().topics.values().cloned().collect()
     }
@@ -92,7 +103,7 @@ impl Cluster {
         let features = &self.image().features;
         World {
             alive,
-            min_isr: usize::try_from(topic.config().min_insync_replicas).unwrap_or(1),
+            min_isr: min_isr(topic),
             elr: features.get("eligible.leader.replicas.version") > Some(&0),
         }
     }
@@ -182,6 +193,10 @@ impl Cluster {
         let elected = self.elect_leaders(None, false, now);
         elected.iter().any(|(_, _, outcome)| outcome.is_ok())
     }
+}
+
+fn min_isr(topic: &Topic) -> usize {
+    usize::try_from(topic.config().min_insync_replicas).unwrap_or(1)
 }
 
 /// How a leader that is lost is replaced.

@@ -1,11 +1,11 @@
 //! Replicas in sync, those that stay eligible, leader epochs, and what producers and consumers are told.
 
-use ottla_protocol::ErrorCode;
 use ottla_protocol::messages::OffsetForLeaderEpochRequest;
 use ottla_protocol::messages::offset_for_leader_epoch_request::{
     OffsetForLeaderPartition, OffsetForLeaderTopic,
 };
-use ottla_tests::{Client, Settings, batch_of, http};
+use ottla_protocol::{ErrorCode, Uuid};
+use ottla_tests::{Client, Named, Settings, batch_of, http};
 
 #[tokio::test]
 async fn replicas_that_leave_an_isr_under_its_minimum_stay_eligible() {
@@ -149,6 +149,31 @@ async fn a_minimum_above_the_number_of_replicas_asks_for_all_of_them() {
     let response = client.call(9, &old).await;
     let code = response.responses[0].partition_responses[0].error_code;
     assert_eq!(ErrorCode(code), ErrorCode::NOT_ENOUGH_REPLICAS);
+}
+
+#[tokio::test]
+async fn a_coordinator_short_of_replicas_takes_no_commits() {
+    let settings = Settings::new().brokers(2);
+    let settings = settings.set("offsets.topic.num.partitions", "1");
+    let broker = settings.start().await;
+    let mut client = broker.client_of(0).await;
+    client.create_topic("t", 1).await;
+    let coordinator = *client.find_coordinator(0, "g").await.node_id;
+    let min = [("min.insync.replicas", "2")];
+    let altered = client.alter_configs(2, "__consumer_offsets", &min).await;
+    assert_eq!(altered.error_code, 0);
+    let mut client = broker.client_of(coordinator).await;
+    client.commit("g", "t", &[(0, 1)]).await;
+    broker.stop_node(1 - coordinator).await;
+    let named = Named {
+        name: "t",
+        id: Uuid::nil(),
+    };
+    let request = Client::commit_request("g", named, &[(0, 2, None)]);
+    let refused = [(0, ErrorCode::COORDINATOR_NOT_AVAILABLE)];
+    assert_eq!(client.commit_with(9, &request).await, refused);
+    broker.start_node(1 - coordinator).await;
+    client.commit("g", "t", &[(0, 3)]).await;
 }
 
 #[tokio::test]
