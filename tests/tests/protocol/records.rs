@@ -286,7 +286,7 @@ async fn the_levels_of_a_topics_codec_have_their_effect() {
 async fn records_of_five_megabytes_pass_in_every_codec() {
     let broker = Embedded::start().await;
     let mut client = broker.client().await;
-    let value = Bytes::from(prose().repeat(70)).slice(..5 << 20);
+    let value = Bytes::from(prose().repeat(80)).slice(..5 << 20);
     let limit = [("max.message.bytes", "6000000")];
     client.create_topic_with("t", 1, &limit).await;
     for (offset, codec) in (0..).zip(CODECS) {
