@@ -16,6 +16,11 @@ use crate::support::{Shard, id};
 
 const MINUTE: i64 = 60_000;
 const RETENTION: i64 = 60 * MINUTE;
+const RULES: OffsetRules = OffsetRules {
+    retention_ms: RETENTION,
+    check_interval_ms: MINUTE,
+    consumers: &Plain,
+};
 
 /// Subscriptions are topic names with commas between them; `?` cannot be read.
 #[derive(Debug)]
@@ -48,12 +53,7 @@ impl ConsumerProtocol for Plain {
 /// A shard with topics `t` and `u` of two partitions, an hour's retention and a check a minute.
 fn shard() -> Shard {
     let mut shard = Shard::at_once(&[("t", 2), ("u", 2)]);
-    let rules = OffsetRules {
-        retention_ms: RETENTION,
-        check_interval_ms: MINUTE,
-        consumers: &Plain,
-    };
-    shard.groups.set_offset_rules(shard.now, rules);
+    shard.groups.set_offset_rules(shard.now, RULES);
     shard
 }
 
@@ -97,14 +97,14 @@ fn refusal(shard: &Shard, request: CommitRequest<'_>) -> Option<GroupErrorKind> 
     planned.err().map(|error| error.kind)
 }
 
-/// A classic group whose members, by id, subscribe to what is given.
+/// Loads the shard anew with a classic group whose members, by id, subscribe to what is given.
 fn classic(shard: &mut Shard, protocol_type: &str, members: &[(&str, Option<&str>, &str)]) {
     let members = members
         .iter()
         .map(|(member, instance, topics)| ClassicMemberValue {
             member_id: (*member).to_owned(),
             instance_id: instance.map(str::to_owned),
-            session_timeout_ms: 10_000,
+            session_timeout_ms: i32::MAX,
             rebalance_timeout_ms: 10_000,
             subscription: topics.as_bytes().into(),
             ..ClassicMemberValue::default()
@@ -117,12 +117,16 @@ fn classic(shard: &mut Shard, protocol_type: &str, members: &[(&str, Option<&str
         state_timestamp: shard.now,
         members: members.collect(),
     };
-    let mut plan = Plan::answer(());
-    plan.records = vec![GroupRecord::ClassicGroup {
+    let record = GroupRecord::ClassicGroup {
         group_id: "g".to_owned(),
         value: Some(value),
-    }];
-    shard.commit(plan);
+    };
+    shard.log.push(vec![record]);
+    let mut groups = shard.replayed();
+    let effects = groups.on_loaded(shard.now, &shard.config, &shard.topics);
+    assert!(effects.is_empty());
+    groups.set_offset_rules(shard.now, RULES);
+    shard.groups = groups;
 }
 
 fn held(shard: &Shard, group: &str) -> Vec<(String, i32, i64)> {
