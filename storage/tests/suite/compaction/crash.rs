@@ -49,7 +49,7 @@ fn check(bed: &Bed, expected: &BTreeMap<String, String>, end: i64, what: &str) {
     let left: Vec<_> = bed
         .files()
         .into_iter()
-        .filter(|name| name.ends_with(".cleaned") || name.ends_with(".swap"))
+        .filter(|name| [".cleaned", ".swap"].iter().any(|end| name.ends_with(end)))
         .collect();
     assert!(left.is_empty(), "{what}: {left:?}");
     // The producer goes on where it was.
