@@ -15,7 +15,7 @@ import java.util.concurrent.TimeUnit;
 /** The broker under test, a process of its own. */
 final class BrokerProcess {
     private static final String HOST = "127.0.0.1";
-    private static final long START_LIMIT_S = 60;
+    private static final long START_LIMIT_S = 120;
     private static final long STOP_LIMIT_S = 30;
 
     private final String command;

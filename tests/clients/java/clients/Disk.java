@@ -69,6 +69,8 @@ final class Disk {
         checks.check("kafka-dump-log --offsets-decoder", () -> {
             String out = dump(topicLogs("__consumer_offsets-"), "--offsets-decoder", "--print-data-log");
             contains(out, "console");
+            contains(out, "\"group\":\"java-classic\",\"topic\":\"java-classic-group\"");
+            contains(out, "\"group\":\"java-consumer\",\"topic\":\"java-consumer-group\"");
         });
         checks.check("kafka-dump-log --cluster-metadata-decoder", () -> {
             String out = dump(logs("__cluster_metadata-0", ".log"), "--cluster-metadata-decoder");
