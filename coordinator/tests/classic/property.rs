@@ -195,7 +195,7 @@ impl World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(600))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
     fn every_request_is_answered_once_and_a_forsaken_group_comes_to_rest(
