@@ -260,7 +260,7 @@ fn a_new_member_is_not_answered_for_ever() {
         session_timeout_ms: 1_800_000,
         ..request("")
     };
-    shard.stable(&[patient.clone()]);
+    shard.stable(std::slice::from_ref(&patient));
     let new = shard.send_join(&patient);
     shard.advance(299_999);
     assert!(!shard.joins.contains_key(&new));
