@@ -200,6 +200,20 @@ async fn producers_survive(stop: Stop) {
 }
 
 #[tokio::test]
+async fn a_producer_id_that_a_log_knows_is_not_handed_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let (child, mut client) = start(dir.path()).await;
+    client.create_topic("t", 1).await;
+    for foreign in [5_000, i64::MAX] {
+        let answer = client.produce("t", 0, sequenced(foreign, 0, "x")).await;
+        assert_eq!(answer.error_code, 0);
+    }
+    Stop::Clean.apply(child).await;
+    let (_child, mut client) = start(dir.path()).await;
+    assert_eq!(producer_id(&mut client).await, 5_001);
+}
+
+#[tokio::test]
 async fn producers_and_their_ids_survive_a_clean_stop() {
     producers_survive(Stop::Clean).await;
 }

@@ -116,7 +116,19 @@ impl Cluster {
             }
             cluster.elect_after_restart(now)?;
         }
+        cluster.skip_known_producers();
         Ok(cluster)
+    }
+
+    /// Logs that came from another broker know producers whose ids this one has not handed out.
+    fn skip_known_producers(&self) {
+        let logs = self.store.logs();
+        let known = logs.iter().flat_map(|(_, log)| log.producers());
+        let ids = known.map(|producer| producer.producer_id);
+        // Clients may write any id: one that leaves no room above it is none of a broker's.
+        let highest = ids.filter(|&id| id < i64::MAX / 2).max();
+        let mut image = self.image.write().unwrap_or_else(PoisonError::into_inner);
+        image.next_producer_id = image.next_producer_id.max(highest.unwrap_or(-1) + 1);
     }
 
     /// The first records of a fresh cluster.
