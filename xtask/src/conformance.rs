@@ -59,10 +59,11 @@ pub(crate) struct Options {
     pub(crate) keep: bool,
 }
 
-/// What the broker of a suite is started with: tests of these suites assert Kafka's default values.
+/// What the broker of a suite is started with: tests of these suites assert Kafka's default values, or
+/// that a new group takes its time.
 fn arguments(suite: &str) -> &'static str {
     match suite {
-        "admin" | "producer" => " --profile kafka",
+        "admin" | "consumer" | "producer" => " --profile kafka",
         _ => "",
     }
 }

@@ -41,7 +41,7 @@ pub fn check_name(name: &str) -> Result<(), ApiError> {
 pub struct Sites {
     /// All brokers of the cluster: what a client may name.
     pub registered: Vec<i32>,
-    /// Those that are up, with their racks: what is chosen from.
+    /// Those that are up, with their racks: what is chosen from first, and who leads.
     pub up: Vec<(i32, Option<String>)>,
 }
 
@@ -92,30 +92,36 @@ pub fn place(
             "Number of partitions was set to an invalid non-positive value.",
         ));
     }
-    check_factor(factor, sites.up.len())?;
+    check_factor(factor, sites)?;
     let partitions = 0..partitions as usize;
     Ok(spread(partitions, factor as usize, sites, start))
 }
 
-fn check_factor(factor: i16, up: usize) -> Result<(), ApiError> {
+fn check_factor(factor: i16, sites: &Sites) -> Result<(), ApiError> {
     let invalid = |message| ApiError::new(ErrorCode::INVALID_REPLICATION_FACTOR, message);
     if factor <= 0 {
         return Err(invalid(
             "Replication factor must be larger than 0, or -1 to use the default value.".to_owned(),
         ));
     }
-    if factor as usize > up {
+    let registered = sites.registered.len();
+    if factor as usize > registered {
         return Err(invalid(format!(
             "Unable to replicate the partition {factor} time(s): The target replication factor of {factor} \
-             cannot be reached because only {up} broker(s) are registered or some brokers have all \
+             cannot be reached because only {registered} broker(s) are registered or some brokers have all \
              their log directories cordoned."
+        )));
+    }
+    if sites.up.is_empty() {
+        return Err(invalid(format!(
+            "Unable to replicate the partition {factor} time(s): All brokers are currently fenced."
         )));
     }
     Ok(())
 }
 
 /// Round robin: partition i is led by the broker `start + i` of the alternating order, and followed
-/// by the next ones of racks that it has no replica in yet.
+/// by the next ones of racks that it has no replica in yet; stopped brokers come last.
 fn spread(
     partitions: std::ops::Range<usize>,
     factor: usize,
@@ -124,13 +130,15 @@ fn spread(
 ) -> Vec<Vec<i32>> {
     let order = sites.alternating();
     let racks: std::collections::BTreeSet<_> = order.iter().map(|(_, rack)| rack).collect();
+    let registered = sites.registered.iter().copied();
+    let stopped: Vec<i32> = registered.filter(|&id| !sites.is_up(id)).collect();
     partitions
         .map(|p| {
             let mut left: Vec<_> = order.clone();
             left.rotate_left((start + p) % order.len());
             let mut used = vec![];
             let mut replicas = vec![];
-            while replicas.len() < factor {
+            while replicas.len() < factor && !left.is_empty() {
                 let other_rack = left.iter().position(|(_, rack)| !used.contains(rack));
                 let (id, rack) = left.remove(other_rack.unwrap_or(0));
                 replicas.push(id);
@@ -139,6 +147,8 @@ fn spread(
                     used.clear();
                 }
             }
+            let rest = stopped.iter().cycle().skip(p % stopped.len().max(1));
+            replicas.extend(rest.take(factor - replicas.len()));
             replicas
         })
         .collect()
@@ -251,7 +261,7 @@ pub fn extend(
         check_replica_lists(&lists, have.len(), Some(factor), sites)?;
         return Ok(lists);
     }
-    check_factor(factor as i16, sites.up.len())?;
+    check_factor(factor as i16, sites)?;
     Ok(spread(have.len()..total as usize, factor, sites, start))
 }
 

@@ -73,6 +73,31 @@ fn racks_of_different_sizes_all_hold_a_replica() {
 }
 
 #[test]
+fn stopped_brokers_follow_where_those_that_are_up_do_not_suffice() {
+    let sites = Sites {
+        registered: vec![0, 1, 2, 3],
+        ..sites(&[(1, None), (2, Some("a"))])
+    };
+    let placed = spread(0..4, 3, &sites, 0);
+    assert!(
+        placed
+            .iter()
+            .all(|p| !matches!(p[..2], [0 | 3, _] | [_, 0 | 3]))
+    );
+    assert_eq!(
+        counts(&placed),
+        BTreeMap::from([(0, 2), (1, 4), (2, 4), (3, 2)])
+    );
+    assert!(check_factor(4, &sites).is_ok());
+    assert!(check_factor(5, &sites).is_err());
+    let nobody = Sites {
+        up: vec![],
+        ..sites
+    };
+    assert!(check_factor(1, &nobody).is_err());
+}
+
+#[test]
 fn a_list_may_name_a_stopped_broker_but_not_only_stopped_ones() {
     let sites = sites(&[(0, None), (1, None)]);
     let check = |lists: &[&[i32]]| {

@@ -70,7 +70,18 @@ async fn topics_that_are_made_on_demand_are_spread_over_racks() {
 }
 
 #[tokio::test]
-async fn a_stopped_broker_may_be_named_and_is_not_chosen() {
+async fn a_group_finds_a_coordinator_while_a_broker_is_stopped() {
+    let broker = Settings::new().brokers(3).start().await;
+    broker.stop_node(0).await;
+    let mut client = broker.client_of(1).await;
+    let found = client.find_coordinator(0, "g").await;
+    assert_eq!(ErrorCode(found.error_code), ErrorCode::NONE);
+    let line = client.partition_line("__consumer_offsets", 0).await;
+    assert!(line.ends_with("offline 0"), "{line}");
+}
+
+#[tokio::test]
+async fn a_stopped_broker_may_be_named_and_is_chosen_last() {
     let broker = Settings::new().brokers(3).start().await;
     let mut client = broker.client().await;
     broker.stop_node(2).await;
@@ -99,10 +110,17 @@ async fn a_stopped_broker_may_be_named_and_is_not_chosen() {
         let line = client.partition_line("t", partition).await;
         assert!(!line.contains("offline"), "{line}");
     }
-    let three = Client::new_topic("v", 1, &[]).with_replication_factor(3);
-    let refused = client.try_create_topic(three).await;
-    let code = ErrorCode(refused.error_code);
-    assert_eq!(code, ErrorCode::INVALID_REPLICATION_FACTOR);
+    for (factor, code) in [
+        (3, ErrorCode::NONE),
+        (4, ErrorCode::INVALID_REPLICATION_FACTOR),
+    ] {
+        let topic = Client::new_topic(&format!("v{factor}"), 1, &[]);
+        let topic = topic.with_replication_factor(factor);
+        let made = client.try_create_topic(topic).await;
+        assert_eq!(ErrorCode(made.error_code), code, "{factor} of 3");
+    }
+    let line = client.partition_line("v3", 0).await;
+    assert!(line.ends_with("offline 2"), "{line}");
     broker.start_node(2).await;
     assert!(client.partition_line("t", 0).await.ends_with("isr 0,2"));
 }
