@@ -148,6 +148,18 @@ impl Shard {
         Ok(self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// The topic was deleted, and the groups with it. Nobody leads the partition any more, and its
+    /// log takes nothing.
+    fn retire(&self, broker: &Broker) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let offsets = state.machine.offsets().len();
+        state.machine = GroupCoordinator::new();
+        let orphans = self.parked.take_all();
+        drop(state);
+        broker.metrics.offsets.changed(offsets, 0);
+        orphans.send_away();
+    }
+
     /// A question to the machine.
     pub fn ask<T>(
         &self,
@@ -446,7 +458,9 @@ impl Groups {
         partition: &Arc<Partition>,
     ) -> Result<Arc<Shard>, ApiError> {
         let mut shards = self.shards.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(shard) = shards.get(&partition.index) {
+        if let Some(shard) = shards.get(&partition.index)
+            && shard.partition.topic_id == partition.topic_id
+        {
             return Ok(Arc::clone(shard));
         }
         let shard = Arc::new(Shard {
@@ -463,7 +477,11 @@ impl Groups {
         let due: Arc<dyn Due> = Arc::clone(&shard) as Arc<dyn Due>;
         let id = broker.deadlines.register(Arc::downgrade(&due));
         *shard.owner.lock().unwrap_or_else(PoisonError::into_inner) = Some(id);
-        shards.insert(partition.index, Arc::clone(&shard));
+        let old = shards.insert(partition.index, Arc::clone(&shard));
+        drop(shards);
+        if let Some(old) = old {
+            old.retire(broker);
+        }
         Ok(shard)
     }
 
@@ -514,12 +532,26 @@ impl Groups {
 
     /// A topic was deleted: groups forget it.
     pub fn topic_deleted(&self, broker: &Broker, name: &str, id: Uuid) {
+        if name == CONSUMER_OFFSETS {
+            self.retire(broker, id);
+        }
         let gone = BTreeSet::from([id]);
         for shard in self.all() {
             let done = shard.topics_deleted(broker, &gone);
             if let Err(error) = done.and_then(|()| shard.forget_topic(broker, name, id)) {
                 tracing::warn!(%error, "groups could not forget a deleted topic yet; the next load does it");
             }
+        }
+    }
+
+    /// `__consumer_offsets` was deleted: groups begin anew when it is made again.
+    fn retire(&self, broker: &Broker, topic: Uuid) {
+        let of_topic = |shard: &mut Arc<Shard>| *shard.partition.topic_id.as_bytes() == topic.0;
+        let mut shards = self.shards.lock().unwrap_or_else(PoisonError::into_inner);
+        let retired: Vec<_> = shards.extract_if(.., |_, shard| of_topic(shard)).collect();
+        drop(shards);
+        for (_, shard) in retired {
+            shard.retire(broker);
         }
     }
 

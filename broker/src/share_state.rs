@@ -111,13 +111,20 @@ impl ShareStates {
 
     fn shard_of(&self, partition: &Arc<Partition>) -> Arc<Shard> {
         let mut shards = self.shards.lock().unwrap_or_else(PoisonError::into_inner);
-        let shard = shards.entry(partition.index).or_insert_with(|| {
-            let machine = ShareState::new(0);
-            let state = Mutex::new(Loaded { epoch: -1, machine });
-            let partition = Arc::clone(partition);
-            Arc::new(Shard { partition, state })
+        // A shard of another topic's id is of one that was deleted.
+        if let Some(shard) = shards.get(&partition.index)
+            && shard.partition.topic_id == partition.topic_id
+        {
+            return Arc::clone(shard);
+        }
+        let machine = ShareState::new(0);
+        let state = Mutex::new(Loaded { epoch: -1, machine });
+        let shard = Arc::new(Shard {
+            partition: Arc::clone(partition),
+            state,
         });
-        Arc::clone(shard)
+        shards.insert(partition.index, Arc::clone(&shard));
+        shard
     }
 
     /// The shards of all partitions, those that nobody has asked yet included.

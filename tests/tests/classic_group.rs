@@ -285,6 +285,36 @@ async fn a_join_that_waits_is_sent_to_the_new_coordinator() {
 }
 
 #[tokio::test]
+async fn groups_begin_anew_once_their_topic_was_deleted() {
+    let broker = Embedded::start().await;
+    let mut client = broker.client().await;
+    let mut a = alone(member(&broker).await).await;
+    let mut b = member(&broker).await;
+    let coming = b.send_first_join().await;
+    while a.beat().await == OK {}
+    assert_eq!(client.delete_topic("__consumer_offsets").await, OK);
+    let sent_away = b.joined(coming).await.error_code;
+    assert_eq!(code(sent_away), ErrorCode::NOT_COORDINATOR);
+    assert!(client.list_groups(&[], &[]).await.is_empty());
+    assert_eq!(
+        client.topic_names().await,
+        [""; 0],
+        "nobody needs it until now"
+    );
+    assert_eq!(a.beat().await, ErrorCode::UNKNOWN_MEMBER_ID);
+    let mut again = alone(member(&broker).await).await;
+    assert_eq!((again.generation, again.beat().await), (1, OK));
+    assert_eq!(state(&broker).await, is("Stable", 1));
+    let topic = client.describe_topic("__consumer_offsets", false).await;
+    let mut end = 0;
+    for partition in &topic.partitions {
+        let index = partition.partition_index;
+        end += client.end_offset("__consumer_offsets", index).await;
+    }
+    assert_eq!(end, 2, "the group, and its first generation");
+}
+
+#[tokio::test]
 async fn assignments_that_cannot_be_written_are_given_again_once_there_is_room() {
     let dir = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
     let faults = ottla_storage::Faults::new();

@@ -464,6 +464,28 @@ async fn only_empty_groups_are_deleted_and_their_state_goes_with_them() {
 }
 
 #[tokio::test]
+async fn new_groups_work_once_the_topic_of_share_state_was_deleted() {
+    let mut queue = Queue::filled(&[]).await;
+    let mut a = queue.member("a").await;
+    a.fetch(&Ask::of(queue.at)).await;
+    assert_eq!(a.ack(queue.at, 0, 9, ACCEPT).await, OK);
+    let gone = queue.admin.delete_topic("__share_group_state").await;
+    assert_eq!(gone, ErrorCode::NONE);
+    let from_start = [("share.auto.offset.reset", "earliest")];
+    queue.admin.configure_group("another", &from_start).await;
+    let mut b = Member::new(queue.broker.client().await, "another", "b");
+    b.join(&[Queue::TOPIC]).await;
+    let fetched = b.fetch(&Ask::of(queue.at)).await;
+    assert_eq!(fetched.acquired(queue.at), "0-24#1");
+    assert_eq!(b.ack(queue.at, 0, 24, ACCEPT).await, OK);
+    let names = queue.admin.topic_names().await;
+    assert!(
+        names.contains(&"__share_group_state".to_owned()),
+        "{names:?}"
+    );
+}
+
+#[tokio::test]
 async fn share_version_0_refuses_share_groups_and_1_serves_them() {
     let settings = Settings::new().set("feature.share.version", "0");
     let mut queue = Queue::of(1, settings, &[]).await;

@@ -304,3 +304,17 @@ async fn a_position_that_was_deleted_is_out_of_range_and_both_resets_work() {
     assert_eq!(client.list_offset("t", 0, -2).await.offset, 10);
     assert_eq!(client.produce_values("t", 0, &["next"]).await, 10);
 }
+
+#[tokio::test]
+async fn nobody_produces_to_internal_topics() {
+    let broker = Embedded::start().await;
+    let mut client = broker.client().await;
+    client.create_topic("__consumer_offsets", 1).await;
+    let batch = batch_of(client.timestamp, &["mine"]);
+    let answer = client.produce("__consumer_offsets", 0, batch).await;
+    assert_eq!(
+        ErrorCode(answer.error_code),
+        ErrorCode::INVALID_TOPIC_EXCEPTION
+    );
+    assert_eq!(client.end_offset("__consumer_offsets", 0).await, 0);
+}
