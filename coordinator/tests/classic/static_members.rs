@@ -7,7 +7,9 @@ use ottla_coordinator::group::plan::GroupErrorKind::{
     FencedInstanceId, RebalanceInProgress, UnknownMemberId,
 };
 
-use super::support::{GROUP, Shard, blob, protocols, request, static_request, sync_of};
+use super::support::{
+    GROUP, SESSION_MS, Shard, blob, leaving_instance, protocols, request, static_request, sync_of,
+};
 
 /// A stable group of the static members `a` (leader) and `b`; their ids.
 fn pair(shard: &mut Shard) -> (String, String) {
@@ -215,4 +217,22 @@ fn a_restart_whose_record_is_not_written_changes_nothing() {
     assert_eq!(shard.beat(&old, 2), Err(UnknownMemberId));
     shard.send_join(&request(""));
     assert_eq!(shard.beat(&back.member_id, 2), Err(RebalanceInProgress));
+}
+
+#[test]
+fn absent_members_without_a_rebalance_timeout_are_not_waited_for_all_the_time() {
+    let mut shard = Shard::new();
+    let requests = ["i-1", "i-2"].map(|instance| JoinRequest {
+        rebalance_timeout_ms: 0,
+        ..static_request(instance)
+    });
+    shard.stable(&requests);
+    shard.leave(&[leaving_instance("", "i-1")]).unwrap();
+    assert_eq!(shard.state(), ClassicGroupState::PreparingRebalance);
+    shard.advance(1);
+    assert_eq!(shard.state(), ClassicGroupState::PreparingRebalance);
+    let next = shard.groups.next_deadline();
+    assert!(next.is_some_and(|at| at >= shard.now + 100), "{next:?}");
+    shard.advance(i64::from(SESSION_MS));
+    assert_eq!(shard.state(), ClassicGroupState::Empty);
 }

@@ -220,8 +220,11 @@ impl Shard {
         let target = self.now + ms;
         while let Some(at) = self.groups.next_deadline().filter(|&at| at <= target) {
             self.now = self.now.max(at);
+            let mut steps = 0;
             while let Some(plan) = self.groups.on_deadline(self.now, &self.config, &NoTopics) {
                 self.commit(plan);
+                steps += 1;
+                assert!(steps < 10_000, "no end of what is due at {}", self.now);
             }
         }
         self.now = target;

@@ -309,3 +309,27 @@ proptest! {
         prop_assert_eq!(kept, may_keep);
     }
 }
+
+#[test]
+fn partitions_that_cannot_be_take_no_place() {
+    for second in [vec![0], vec![0, 1]] {
+        let members = vec![
+            (vec![0], vec![(0, -1), (0, i32::MIN), (0, i32::MAX), (0, 2)]),
+            (second, vec![(0, -5), (0, 3)]),
+        ];
+        let case = Case {
+            counts: vec![4, 2],
+            members,
+        };
+        for assignor in [Assignor::Uniform, Assignor::Range] {
+            let assigned = assign(assignor, &case);
+            let mut all: Vec<_> = assigned.concat();
+            all.sort_unstable();
+            let mut there: Vec<_> = (0..4).map(|index| (0, index)).collect();
+            if case.members[1].0.len() > 1 {
+                there.extend([(1, 0), (1, 1)]);
+            }
+            assert_eq!(all, there, "{assignor:?}");
+        }
+    }
+}

@@ -17,6 +17,10 @@ use super::group::{ClassicGroup, Gathering};
 use super::types::{ClassicConfig, JoinResponse};
 use crate::types::Ts;
 
+/// The least time after which a group whose static members are all absent is looked at again,
+/// in milliseconds: a client may say that its rebalance timeout is 0.
+const ABSENT_MS: Ts = 1_000;
+
 impl ClassicGroup {
     fn enter(&mut self, state: super::ClassicGroupState, now: Ts) {
         self.state = state;
@@ -102,7 +106,7 @@ impl ClassicGroup {
             self.expel(&member_id, UnknownMemberId, out);
         }
         if self.joining == 0 && !self.members.is_empty() {
-            let ms = self.rebalance_timeout_ms();
+            let ms = self.rebalance_timeout_ms().max(ABSENT_MS);
             return self.set_join_phase(now.saturating_add(ms), out);
         }
         let join_phase = TimerKey::join_phase(&self.id);

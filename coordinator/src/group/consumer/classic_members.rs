@@ -5,6 +5,8 @@
 //! with its subscription when it joins, what it has it is told when it syncs, and a heartbeat tells
 //! it with REBALANCE_IN_PROGRESS to join again, to give partitions up or to get more.
 
+use std::collections::BTreeSet;
+
 use super::group::ConsumerGroup;
 use super::heartbeat::{self, Heartbeat};
 use super::members::{self, find_static};
@@ -350,9 +352,10 @@ pub(in crate::group) fn leave(
     image: &dyn TopicImage,
 ) -> Plan<Vec<Result<(), GroupErrorKind>>> {
     let mut gone: Vec<&String> = Vec::new();
+    let mut seen: BTreeSet<&String> = BTreeSet::new();
     let results = leaving.iter().map(|one| {
         let member_id = leaver(group, one)?;
-        if gone.contains(&member_id) {
+        if !seen.insert(member_id) {
             return Err(UnknownMemberId);
         }
         gone.push(member_id);

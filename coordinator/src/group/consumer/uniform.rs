@@ -45,8 +45,13 @@ fn kept(members: &[AssignorMember<'_>], count: &dyn Fn(&Uuid) -> i32) -> Vec<Vec
             if member.topics.binary_search(&topic_id).is_err() {
                 continue;
             }
-            let exist = count(&topic_id);
-            for &partition in topic.partitions.iter().filter(|&&index| index < exist) {
+            // What classic members had before an upgrade is their leader's word, and may be anything.
+            let exist = 0..count(&topic_id);
+            for &partition in topic
+                .partitions
+                .iter()
+                .filter(|&index| exist.contains(index))
+            {
                 let partition = TopicPartition {
                     topic_id,
                     partition,
