@@ -11,6 +11,8 @@ pub struct Sample {
     pub body: Vec<u8>,
     /// Every length and count in it.
     pub lengths: Vec<LengthField>,
+    /// Where every number stands that is no length, and its width in bytes.
+    pub numbers: Vec<(usize, usize)>,
 }
 
 /// Where a length stands.
@@ -107,6 +109,8 @@ impl Builder<'_> {
 
     /// A number; one byte wide it is 0 or 1, as it may be a bool.
     fn fixed(&mut self, width: usize) {
+        let at = self.sample.body.len();
+        self.sample.numbers.push((at, width));
         let bound = if width == 1 { 2 } else { 256 };
         for _ in 0..width {
             let byte = (self.choose)(bound) as u8;
@@ -159,6 +163,7 @@ impl Builder<'_> {
         uvarint(&mut self.sample.body, known.len() + unknown);
         for (tag, field) in known {
             let lengths = self.sample.lengths.len();
+            let numbers = self.sample.numbers.len();
             let before = self.sample.body.len();
             self.field(field);
             let value = self.sample.body.split_off(before);
@@ -168,6 +173,9 @@ impl Builder<'_> {
             self.sample.body.extend_from_slice(&value);
             for length in &mut self.sample.lengths[lengths..] {
                 length.at += moved;
+            }
+            for (at, _) in &mut self.sample.numbers[numbers..] {
+                *at += moved;
             }
         }
         for tag in 0..unknown {

@@ -21,7 +21,7 @@ async fn answered(child: &Child, key: i16, version: i16, body: &[u8]) -> bool {
     client.receive_or_closed().await.is_some()
 }
 
-async fn lived(mut child: Child) {
+pub(crate) async fn lived(mut child: Child) {
     alive(&mut child.client().await).await;
     assert!(child.is_running());
     let log = child.stderr();
