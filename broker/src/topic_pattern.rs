@@ -3,12 +3,22 @@
 //! Topic names are ASCII, so that the syntaxes of RE2 and of the `regex` crate differ in few places
 //! that matter: those that RE2 refuses are refused here too, with its words.
 
-use regex::Regex;
+use regex::bytes::{Regex, RegexBuilder};
 use regex_syntax::ast::parse::Parser;
-use regex_syntax::ast::{self, Ast, ErrorKind, RepetitionKind, RepetitionRange};
+use regex_syntax::ast::{
+    self, Ast, ClassSetItem, ErrorKind, Flag, Flags, FlagsItemKind, GroupKind, RepetitionKind,
+    RepetitionRange,
+};
 
 /// The most repetitions that RE2 counts.
 const REPEAT_MAX: u32 = 1000;
+
+/// The most Unicode classes in an expression: each costs a table of hundreds of ranges.
+const UNICODE_CLASSES_MAX: usize = 100;
+
+/// How large a compiled expression may be, without and with Unicode classes, in bytes. What a match
+/// costs grows with it, and a group's coordinator waits for it.
+const SIZE_MAX: [usize; 2] = [1 << 20, 4 << 20];
 
 /// A compiled expression that matches whole names.
 #[derive(Debug)]
@@ -19,9 +29,15 @@ impl TopicPattern {
     pub(crate) fn new(text: &str) -> Result<Self, String> {
         let text = unquoted(text);
         let parsed = Parser::new().parse(&text).map_err(|e| what(e.kind()))?;
-        ast::visit(&parsed, Refusals { follows: None })?;
+        let unicode_classes = ast::visit(&parsed, Refusals::default())?;
+        // Names are ASCII: only what asks for Unicode pays for it.
+        let unicode = unicode_classes > 0 || !text.is_ascii();
         let whole = format!(r"\A(?:{text})\z");
-        let pattern = Regex::new(&whole).map_err(|error| match error {
+        let mut builder = RegexBuilder::new(&whole);
+        builder
+            .unicode(unicode)
+            .size_limit(SIZE_MAX[usize::from(unicode)]);
+        let pattern = builder.build().map_err(|error| match error {
             regex::Error::CompiledTooBig(_) => "expression too large".to_owned(),
             // What parses and cannot be compiled names a class that does not exist.
             _ => "invalid character class range".to_owned(),
@@ -31,7 +47,7 @@ impl TopicPattern {
 
     /// Whether the whole name matches.
     pub(crate) fn matches(&self, name: &str) -> bool {
-        self.0.is_match(name)
+        self.0.is_match(name.as_bytes())
     }
 }
 
@@ -85,18 +101,63 @@ fn what(kind: &ErrorKind) -> String {
     text.to_owned()
 }
 
-/// Refuses what only the `regex` crate takes: repetitions of repetitions, and of more than 1000.
+/// Refuses what only the `regex` crate takes: repetitions of repetitions, and of more than 1000, and
+/// its own flags. Counts the Unicode classes, of which there may be only so many.
+#[derive(Default)]
 struct Refusals {
     /// Where the repetition inside the one that is looked at ends.
     follows: Option<usize>,
+    unicode_classes: usize,
+}
+
+impl Refusals {
+    fn unicode_class(&mut self) -> Result<(), String> {
+        self.unicode_classes += 1;
+        if self.unicode_classes > UNICODE_CLASSES_MAX {
+            return Err("expression too large".to_owned());
+        }
+        Ok(())
+    }
+
+    fn flags(flags: &Flags) -> Result<(), String> {
+        let is_own = |kind: &FlagsItemKind| {
+            matches!(
+                kind,
+                FlagsItemKind::Flag(Flag::Unicode | Flag::IgnoreWhitespace | Flag::CRLF)
+            )
+        };
+        if flags.items.iter().any(|item| is_own(&item.kind)) {
+            return Err("invalid or unsupported Perl syntax".to_owned());
+        }
+        Ok(())
+    }
 }
 
 impl ast::Visitor for Refusals {
-    type Output = ();
+    type Output = usize;
     type Err = String;
 
-    fn finish(self) -> Result<(), String> {
-        Ok(())
+    fn finish(self) -> Result<usize, String> {
+        Ok(self.unicode_classes)
+    }
+
+    fn visit_pre(&mut self, ast: &Ast) -> Result<(), String> {
+        match ast {
+            Ast::Flags(set) => Self::flags(&set.flags),
+            Ast::Group(group) => match &group.kind {
+                GroupKind::NonCapturing(flags) => Self::flags(flags),
+                _ => Ok(()),
+            },
+            Ast::ClassUnicode(_) => self.unicode_class(),
+            _ => Ok(()),
+        }
+    }
+
+    fn visit_class_set_item_pre(&mut self, item: &ClassSetItem) -> Result<(), String> {
+        match item {
+            ClassSetItem::Unicode(_) => self.unicode_class(),
+            _ => Ok(()),
+        }
     }
 
     fn visit_post(&mut self, ast: &Ast) -> Result<(), String> {
@@ -164,11 +225,50 @@ mod tests {
             ("[b-a]", "invalid character class range"),
             (r"\pX", "invalid character class range"),
             ("(?z)", "invalid or unsupported Perl syntax"),
+            ("(?u)a", "invalid or unsupported Perl syntax"),
+            ("(?x:a)", "invalid or unsupported Perl syntax"),
             ("(?=a)", "invalid or unsupported Perl syntax"),
             ("(?P<n>a)(?P<n>b)", "duplicate capture group name"),
         ] {
             assert_eq!(refused(pattern).as_deref(), Some(text), "{pattern}");
         }
+    }
+
+    #[test]
+    fn what_would_cost_too_much_is_refused() {
+        let many = |text: &str, times: usize| text.repeat(times);
+        for pattern in [
+            "((a{1000}){1000}){1000}".to_owned(),
+            many(r"\pL", 10_900),
+            format!("(?i){}", many(r"\pL", 10_900)),
+            format!("(?i)[{}]", many(r"\pL\PN", 5_000)),
+            many(".{0,1000}", 3_000),
+        ] {
+            let what = &pattern[..20];
+            assert_eq!(
+                refused(&pattern).as_deref(),
+                Some("expression too large"),
+                "{what}"
+            );
+        }
+        let nested = format!("{}a{}", many("(", 15_000), many(")", 15_000));
+        assert_eq!(
+            refused(&nested).as_deref(),
+            Some("expression nests too deeply")
+        );
+    }
+
+    #[test]
+    fn names_in_a_long_list_are_taken() {
+        let names: Vec<String> = (0..500)
+            .map(|i| format!(r"orders-{i}-[a-z]+\.v\d+"))
+            .collect();
+        let list = TopicPattern::new(&names.join("|"));
+        assert!(
+            list.is_ok_and(
+                |list| list.matches("orders-321-eu.v12") && !list.matches("orders-321-.v1")
+            )
+        );
     }
 
     #[test]
