@@ -1,7 +1,7 @@
 //! Leaders of the whole process: brokers that go and come back, elections and reassignments with what
 //! follows from them, the return of leadership to preferred replicas, and the numbers of all that.
 
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 
 use ottla_coordinator::types::Ts;
 use prometheus_client::encoding::EncodeLabelSet;
@@ -34,7 +34,7 @@ impl Broker {
     /// Elects leaders, see [`Cluster::elect_leaders`].
     pub(crate) fn elect_leaders(
         &self,
-        wanted: Option<Vec<(String, i32)>>,
+        wanted: Option<Vec<(Arc<str>, i32)>>,
         unclean: bool,
     ) -> Vec<Elected> {
         let now = self.clock.now();

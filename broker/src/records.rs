@@ -308,7 +308,13 @@ fn to_change(record: ClusterMetadataRecord) -> Option<MetadataChange> {
 /// A member id as Kafka's coordinators make them: what the member calls itself, and a random uuid.
 pub(crate) fn random_member_id(name: &str) -> String {
     let uuid: u128 = rand::random();
-    format!("{name}-{}", Uuid::from_u128(uuid))
+    let suffix = format!("-{}", Uuid::from_u128(uuid));
+    // A longer string could not be told to anybody, nor be logged.
+    let mut end = name.len().min(i16::MAX as usize - suffix.len());
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}{suffix}", &name[..end])
 }
 
 /// A topic id that does not begin with a dash, as Kafka's do not, so that tools can take it as an

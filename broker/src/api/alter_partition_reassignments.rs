@@ -3,7 +3,10 @@
 //! - Storage is shared by the logical brokers: a move to brokers that are up is over with the answer, and
 //!   the leader moves where it is not among the new replicas. While a broker that is added is stopped the
 //!   move is in progress.
+//! - A request that names more than 100 000 partitions is refused as a whole.
 //! - Null replicas take a move that is in progress back.
+
+use std::sync::Arc;
 
 use ottla_protocol::messages::AlterPartitionReassignmentsRequest;
 use ottla_protocol::messages::alter_partition_reassignments_request::ReassignableTopic;
@@ -12,6 +15,7 @@ use ottla_protocol::messages::alter_partition_reassignments_response::{
 };
 use ottla_protocol::{ErrorCode, StrBytes};
 
+use super::named::PARTITIONS_MAX;
 use crate::cluster::Reassignment;
 use crate::context::Cx;
 
@@ -19,6 +23,12 @@ pub(super) async fn handle(
     cx: &Cx,
     request: AlterPartitionReassignmentsRequest,
 ) -> AlterPartitionReassignmentsResponse {
+    let named = request.topics.iter().map(|topic| topic.partitions.len());
+    if named.sum::<usize>() > PARTITIONS_MAX {
+        return AlterPartitionReassignmentsResponse::default()
+            .with_error_code(ErrorCode::INVALID_REQUEST.0)
+            .with_error_message(None);
+    }
     let same_factor = cx.version >= 1 && !request.allow_replication_factor_change;
     let moves: Vec<Reassignment> = request.topics.iter().flat_map(moves).collect();
     let mut outcomes = cx.broker.reassign(&moves, same_factor).into_iter();
@@ -45,8 +55,9 @@ pub(super) async fn handle(
 }
 
 fn moves(topic: &ReassignableTopic) -> impl Iterator<Item = Reassignment> {
-    topic.partitions.iter().map(|partition| Reassignment {
-        topic: topic.name.to_string(),
+    let name: Arc<str> = Arc::from(&**topic.name);
+    topic.partitions.iter().map(move |partition| Reassignment {
+        topic: Arc::clone(&name),
         partition: partition.partition_index,
         replicas: partition
             .replicas

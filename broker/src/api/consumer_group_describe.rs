@@ -16,6 +16,7 @@ use ottla_protocol::{StrBytes, Uuid};
 
 use super::coordinator::{consumer_groups_on, shard};
 use super::metadata::NOT_ASKED;
+use super::named::once;
 use crate::broker::Topics;
 use crate::context::Cx;
 use crate::error_code::ApiError;
@@ -37,7 +38,8 @@ pub(super) async fn handle(
     } else {
         NOT_ASKED
     };
-    let groups = request.group_ids.iter().map(|id| match describe(cx, id) {
+    let ids = once(&request.group_ids, |id| id);
+    let groups = ids.map(|id| match describe(cx, id) {
         Ok(group) => respond(cx, group).with_authorized_operations(operations),
         Err(error) => DescribedGroup::default()
             .with_group_id(id.clone())

@@ -13,14 +13,16 @@ use ottla_protocol::messages::describe_configs_response::{
 };
 
 use super::config_resources::with_world;
+use super::named::once;
 use crate::config::ConfigEntry;
 use crate::context::Cx;
 
 pub(super) async fn handle(cx: &Cx, request: DescribeConfigsRequest) -> DescribeConfigsResponse {
-    let results = request
-        .resources
-        .iter()
-        .map(|resource| describe(cx, &request, resource));
+    let resources = once(&request.resources, |resource| {
+        let keys = &resource.configuration_keys;
+        (resource.resource_type, &resource.resource_name, keys)
+    });
+    let results = resources.map(|resource| describe(cx, &request, resource));
     DescribeConfigsResponse::default().with_results(results.collect())
 }
 

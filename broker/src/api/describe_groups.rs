@@ -15,6 +15,7 @@ use ottla_protocol::{ErrorCode, StrBytes};
 
 use super::coordinator::shard;
 use super::metadata::NOT_ASKED;
+use super::named::once;
 use super::share_group_describe::GROUP_OPERATIONS;
 use crate::context::Cx;
 use crate::error_code::ApiError;
@@ -25,7 +26,8 @@ pub(super) async fn handle(cx: &Cx, request: DescribeGroupsRequest) -> DescribeG
     } else {
         NOT_ASKED
     };
-    let groups = request.groups.iter().map(|id| match describe(cx, id) {
+    let ids = once(&request.groups, |id| id);
+    let groups = ids.map(|id| match describe(cx, id) {
         Ok(group) => respond(group).with_authorized_operations(operations),
         Err(error) => refused(cx, id, error).with_authorized_operations(operations),
     });

@@ -1,7 +1,10 @@
 //! DescribeProducers (key 61), version 0. KIP-664.
 //!
 //! The producers that a partition's log remembers, those with open transactions among them. Any
-//! replica answers; another broker says NOT_LEADER_OR_FOLLOWER.
+//! replica answers; another broker says NOT_LEADER_OR_FOLLOWER. A partition that is named twice is
+//! described once.
+
+use std::collections::BTreeSet;
 
 use ottla_protocol::messages::describe_producers_response::{
     DescribeProducersResponse, PartitionResponse, ProducerState, TopicResponse,
@@ -17,9 +20,11 @@ pub(super) async fn handle(
     cx: &Cx,
     request: DescribeProducersRequest,
 ) -> DescribeProducersResponse {
+    let mut seen = BTreeSet::new();
     let topics = request.topics.iter().map(|wanted| {
         let topic = cx.broker.cluster.topic(&wanted.name);
         let indexes = wanted.partition_indexes.iter();
+        let indexes = indexes.filter(|&index| seen.insert((&wanted.name, index)));
         let partitions = indexes.map(|&index| describe(cx, topic.as_deref(), index));
         TopicResponse::default()
             .with_name(wanted.name.clone())

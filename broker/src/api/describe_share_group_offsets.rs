@@ -15,6 +15,7 @@ use ottla_protocol::messages::describe_share_group_offsets_response::{
 };
 
 use super::coordinator::{shard, share_groups_on};
+use super::named::whole_once;
 use crate::context::Cx;
 use crate::error_code::ApiError;
 use crate::groups::key;
@@ -23,7 +24,8 @@ pub(super) async fn handle(
     cx: &Cx,
     request: DescribeShareGroupOffsetsRequest,
 ) -> DescribeShareGroupOffsetsResponse {
-    let groups = request.groups.iter().map(|wanted| {
+    let wanted = whole_once(&request.groups, |g| g.topics.is_none(), |g| &g.group_id);
+    let groups = wanted.map(|wanted| {
         let group_id = wanted.group_id.clone();
         match describe(cx, wanted) {
             Ok(topics) => DescribeShareGroupOffsetsResponseGroup {

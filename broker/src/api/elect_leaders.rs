@@ -2,7 +2,10 @@
 //!
 //! - Election type 0 makes the preferred replica lead, 1 any replica where nobody leads.
 //! - Without a list of partitions all are looked at, and those that need no election are left out.
+//! - A request that names more than 100 000 partitions is refused as a whole.
 //! - Served by every broker, as all that the control plane does.
+
+use std::sync::Arc;
 
 use ottla_protocol::messages::elect_leaders_response::{
     ElectLeadersResponse, PartitionResult, ReplicaElectionResult,
@@ -10,15 +13,21 @@ use ottla_protocol::messages::elect_leaders_response::{
 use ottla_protocol::messages::{ElectLeadersRequest, TopicName};
 use ottla_protocol::{ErrorCode, StrBytes};
 
+use super::named::PARTITIONS_MAX;
 use crate::cluster::Elected;
 use crate::context::Cx;
 use crate::error_code::ApiError;
 
 pub(super) async fn handle(cx: &Cx, request: ElectLeadersRequest) -> ElectLeadersResponse {
+    let named = request.topic_partitions.iter().flatten();
+    if named.map(|topic| topic.partitions.len()).sum::<usize>() > PARTITIONS_MAX {
+        return ElectLeadersResponse::default().with_error_code(ErrorCode::INVALID_REQUEST.0);
+    }
     let wanted = request.topic_partitions.as_ref().map(|topics| {
         let each = topics.iter().flat_map(|topic| {
+            let name: Arc<str> = Arc::from(&**topic.topic);
             let indexes = topic.partitions.iter();
-            indexes.map(|&index| (topic.topic.to_string(), index))
+            indexes.map(move |&index| (Arc::clone(&name), index))
         });
         each.collect::<Vec<_>>()
     });
@@ -39,7 +48,7 @@ pub(super) async fn handle(cx: &Cx, request: ElectLeadersRequest) -> ElectLeader
 fn elect(
     cx: &Cx,
     election_type: i8,
-    wanted: Option<Vec<(String, i32)>>,
+    wanted: Option<Vec<(Arc<str>, i32)>>,
 ) -> Result<Vec<Elected>, ApiError> {
     let unclean = match election_type {
         0 => false,
@@ -68,7 +77,7 @@ fn results(elected: Vec<Elected>) -> Vec<ReplicaElectionResult> {
             Some(last) => last.partition_result.push(result),
             None => topics.push(
                 ReplicaElectionResult::default()
-                    .with_topic(TopicName(StrBytes::from_string(topic)))
+                    .with_topic(TopicName(StrBytes::from_string(topic.to_string())))
                     .with_partition_result(vec![result]),
             ),
         }

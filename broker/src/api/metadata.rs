@@ -14,6 +14,7 @@ use ottla_protocol::messages::metadata_response::{
 use ottla_protocol::messages::{BrokerId, MetadataRequest, TopicName};
 use ottla_protocol::{ErrorCode, StrBytes, Uuid};
 
+use super::named::once;
 use crate::cluster::{NOBODY, Partition, Topic};
 use crate::context::Cx;
 use crate::error_code::ApiError;
@@ -40,7 +41,7 @@ pub(super) async fn handle(cx: &Cx, request: MetadataRequest) -> MetadataRespons
     } else {
         let create = request.allow_auto_topic_creation || cx.version < 4;
         let wanted = request.topics.iter().flatten();
-        wanted
+        once(wanted, |topic| (topic.topic_id, &topic.name))
             .map(|topic| answer(cx, topic, create, authorized))
             .collect()
     };

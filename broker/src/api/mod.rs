@@ -54,6 +54,7 @@ mod list_groups;
 mod list_offsets;
 mod list_partition_reassignments;
 mod metadata;
+mod named;
 mod new_partitions;
 mod offset_commit;
 mod offset_delete;

@@ -21,6 +21,7 @@ use ottla_protocol::messages::{OffsetFetchRequest, TopicName};
 use ottla_protocol::{ErrorCode, StrBytes};
 
 use super::coordinator::shard;
+use super::named::whole_once;
 use crate::context::Cx;
 use crate::error_code::ApiError;
 
@@ -31,7 +32,8 @@ const BY_ID: i16 = 10;
 
 pub(super) async fn handle(cx: &Cx, request: OffsetFetchRequest) -> OffsetFetchResponse {
     if cx.version >= BATCHED {
-        let groups = request.groups.iter().map(|wanted| group(cx, wanted));
+        let wanted = whole_once(&request.groups, |g| g.topics.is_none(), |g| &g.group_id);
+        let groups = wanted.map(|wanted| group(cx, wanted));
         return OffsetFetchResponse::default().with_groups(groups.collect());
     }
     match one_group(cx, &request) {

@@ -12,6 +12,7 @@ use ottla_protocol::messages::{GroupId, ShareGroupDescribeRequest, TopicName};
 
 use super::coordinator::{shard, share_groups_on};
 use super::metadata::NOT_ASKED;
+use super::named::once;
 use crate::broker::Topics;
 use crate::context::Cx;
 use crate::error_code::ApiError;
@@ -28,7 +29,8 @@ pub(super) async fn handle(
     } else {
         NOT_ASKED
     };
-    let groups = request.group_ids.iter().map(|id| match describe(cx, id) {
+    let ids = once(&request.group_ids, |id| id);
+    let groups = ids.map(|id| match describe(cx, id) {
         Ok(group) => respond(group).with_authorized_operations(operations),
         Err(error) => DescribedGroup::default()
             .with_group_id(id.clone())

@@ -14,11 +14,14 @@ use super::reassignment;
 use crate::error_code::ApiError;
 use crate::records::MetadataChange;
 
+/// The longest name of a topic.
+const MAX_NAME: usize = 249;
+
 /// What a partition's replicas are to be.
 #[derive(Debug, Clone)]
 pub struct Reassignment {
     /// The topic's name.
-    pub topic: String,
+    pub topic: Arc<str>,
     /// The partition's index.
     pub partition: i32,
     /// The replicas, the preferred leader first; `None` takes a reassignment back.
@@ -26,7 +29,7 @@ pub struct Reassignment {
 }
 
 /// A partition, and what came of an election.
-pub(crate) type Elected = (String, i32, Result<(), ApiError>);
+pub(crate) type Elected = (Arc<str>, i32, Result<(), ApiError>);
 
 impl Cluster {
     /// Marks a logical broker as up or down and moves leadership accordingly.
@@ -112,7 +115,7 @@ impl Cluster {
     /// partitions, everywhere it is needed; those where it is not are left out of the answer.
     pub(crate) fn elect_leaders(
         &self,
-        wanted: Option<Vec<(String, i32)>>,
+        wanted: Option<Vec<(Arc<str>, i32)>>,
         unclean: bool,
         now: i64,
     ) -> Vec<Elected> {
@@ -135,11 +138,11 @@ impl Cluster {
         elected
     }
 
-    fn all_partitions(&self) -> Vec<(String, i32)> {
+    fn all_partitions(&self) -> Vec<(Arc<str>, i32)> {
         let topics = self.all_topics();
         let each = topics.iter().flat_map(|topic| {
             let indexes = 0..topic.partitions().len() as i32;
-            indexes.map(|index| (topic.name.to_string(), index))
+            indexes.map(|index| (Arc::clone(&topic.name), index))
         });
         each.collect()
     }
@@ -148,7 +151,7 @@ impl Cluster {
         let unknown = |message| ApiError::new(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, message);
         let topic = self
             .topic(name)
-            .ok_or_else(|| unknown(format!("No such topic as {name}")))?;
+            .ok_or_else(|| unknown(format!("No such topic as {}", shown(name))))?;
         let partition = topic
             .partition(index)
             .ok_or_else(|| unknown(format!("No such partition as {name}-{index}")))?;
@@ -168,7 +171,7 @@ impl Cluster {
         let unknown = |message| ApiError::new(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, message);
         let topic = self
             .topic(name)
-            .ok_or_else(|| unknown(format!("Unable to find a topic named {name}.")))?;
+            .ok_or_else(|| unknown(format!("Unable to find a topic named {}.", shown(name))))?;
         let index = wanted.partition;
         let partition = topic
             .partition(index)
@@ -193,6 +196,12 @@ impl Cluster {
         let elected = self.elect_leaders(None, false, now);
         elected.iter().any(|(_, _, outcome)| outcome.is_ok())
     }
+}
+
+/// As much of a name as a topic's can have: the message goes out once a partition.
+fn shown(name: &str) -> &str {
+    let longest = name.char_indices().nth(MAX_NAME);
+    &name[..longest.map_or(name.len(), |(at, _)| at)]
 }
 
 fn min_isr(topic: &Topic) -> usize {

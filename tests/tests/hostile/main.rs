@@ -2,6 +2,7 @@
 //! and memory stays within a small multiple of what was sent.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod again;
 mod batches;
 mod disk;
 mod frames;
@@ -10,3 +11,4 @@ mod requests;
 mod startup;
 mod support;
 mod unknown;
+mod values;
