@@ -354,11 +354,12 @@ impl Store {
 
     /// Writes the checkpoint files that changed: recovery points, high watermarks, start offsets.
     pub fn checkpoint(&self) -> Result<(), StorageError> {
+        // Also in memory: what stays due would be looked at every millisecond.
+        let due = self.env.starts_due.swap(i64::MAX, Ordering::AcqRel);
         let Some(dir) = &self.env.data_dir else {
             return Ok(());
         };
         let mut written = lock(&self.written);
-        let due = self.env.starts_due.swap(i64::MAX, Ordering::AcqRel);
         let current = self.checkpoints();
         let result = current.store(dir, &written);
         match result {

@@ -36,6 +36,17 @@ fn deleted_records_are_out_of_range_and_whole_segments_go(kind: Kind) {
     ));
 }
 
+fn after_a_look_nothing_stays_due(kind: Kind) {
+    let bed = Bed::new(kind);
+    let log = bed.log();
+    for i in 0..20 {
+        append(&log, &batch(2, NOW + i));
+    }
+    log.delete_records_before(20, NOW).unwrap();
+    bed.store.tick(LATER);
+    assert!(bed.store.next_deadline().unwrap() > LATER);
+}
+
 fn deleting_everything_leaves_an_empty_log_that_goes_on(kind: Kind) {
     let bed = Bed::new(kind);
     let log = bed.log();
@@ -102,6 +113,7 @@ fn without_the_delete_policy_nothing_goes(kind: Kind) {
 
 on_every_kind! {
     deleted_records_are_out_of_range_and_whole_segments_go,
+    after_a_look_nothing_stays_due,
     deleting_everything_leaves_an_empty_log_that_goes_on,
     old_segments_go_after_retention_ms,
     the_oldest_segments_go_beyond_retention_bytes,
