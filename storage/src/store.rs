@@ -18,7 +18,7 @@ use crate::meta::{DirName, MetaProperties, classify, deleted_name, log_name, sto
 use crate::producer::Producers;
 use crate::recovery::{Known, LastRun, open_log};
 use crate::segment::{LogDir, Segment};
-use crate::sys::lock_exclusive;
+use crate::sys::{DirLock, lock_exclusive};
 
 const CLEAN_FILE: &str = ".kafka_cleanshutdown";
 const BOOT_FILE: &str = ".ottla-boot";
@@ -48,7 +48,7 @@ pub struct Store {
     /// Held while logs are compacted.
     pub(crate) cleaning: Mutex<()>,
     /// Holds the lock on the directory, until the store is closed.
-    lock: Mutex<Option<fs::File>>,
+    lock: Mutex<Option<DirLock>>,
 }
 
 impl Store {
@@ -74,9 +74,9 @@ impl Store {
             .truncate(false)
             .open(&lock_path)
             .map_err(at(&lock_path))?;
-        if !lock_exclusive(&lock).map_err(at(&lock_path))? {
+        let Some(lock) = lock_exclusive(lock).map_err(at(&lock_path))? else {
             return Err(OpenError::InUse(dir));
-        }
+        };
         let cluster_id = options.cluster_id.as_deref();
         let meta_path = dir.join("meta.properties");
         let meta = MetaProperties::load_or_create(&meta_path, cluster_id, options.node_id)?;
@@ -106,7 +106,7 @@ impl Store {
         meta: MetaProperties,
         options: &StoreOptions,
         now: i64,
-        lock: Option<fs::File>,
+        lock: Option<DirLock>,
     ) -> Arc<Self> {
         let check_ms = options.retention_check_ms.max(1);
         Arc::new(Self {

@@ -141,22 +141,35 @@ pub(crate) fn volume(dir: &Path) -> io::Result<Space> {
     })
 }
 
+/// The lock on a data directory. It ends when this is dropped, also while a child that was forked and
+/// has not called `exec` yet holds a copy of the descriptor.
+#[derive(Debug)]
+pub(crate) struct DirLock(fs::File);
+
+impl Drop for DirLock {
+    fn drop(&mut self) {
+        // Closing the file follows and would do, but for such a child.
+        let _ = rustix::fs::flock(&self.0, rustix::fs::FlockOperation::Unlock);
+    }
+}
+
 /// Locks `file` for this process alone, against other brokers (`flock`) and against Apache Kafka
-/// (record locks). False if someone else holds it.
-pub(crate) fn lock_exclusive(file: &fs::File) -> io::Result<bool> {
+/// (record locks). `None` if someone else holds it.
+pub(crate) fn lock_exclusive(file: fs::File) -> io::Result<Option<DirLock>> {
     use rustix::fs::{FlockOperation, fcntl_lock, flock};
     use rustix::io::Errno;
     let taken = |error| match error {
-        Errno::AGAIN | Errno::ACCESS => Ok(false),
+        Errno::AGAIN | Errno::ACCESS => Ok(None),
         other => Err(io::Error::from(other)),
     };
-    if let Err(error) = flock(file, FlockOperation::NonBlockingLockExclusive) {
+    if let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
         return taken(error);
     }
-    match fcntl_lock(file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(true),
+    let lock = DirLock(file);
+    match fcntl_lock(&lock.0, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(lock)),
         // Not every file system has record locks; `flock` is ours.
-        Err(Errno::NOLCK | Errno::OPNOTSUPP | Errno::INVAL) => Ok(true),
+        Err(Errno::NOLCK | Errno::OPNOTSUPP | Errno::INVAL) => Ok(Some(lock)),
         Err(error) => taken(error),
     }
 }
@@ -172,6 +185,18 @@ pub(crate) fn random_id() -> io::Result<[u8; 16]> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
+
+    #[test]
+    fn a_lock_ends_with_its_owner_though_a_child_has_its_descriptor() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let open = || file.reopen().unwrap();
+        let lock = lock_exclusive(open()).unwrap().unwrap();
+        let of_child = lock.0.try_clone().unwrap();
+        assert!(lock_exclusive(open()).unwrap().is_none());
+        drop(lock);
+        assert!(lock_exclusive(open()).unwrap().is_some());
+        drop(of_child);
+    }
 
     #[test]
     fn both_platforms_write_both_parts_and_keep_the_size_exact() {
