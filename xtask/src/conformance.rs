@@ -60,10 +60,10 @@ pub(crate) struct Options {
 }
 
 /// What the broker of a suite is started with: tests of these suites assert Kafka's default values, or
-/// that a new group takes its time.
+/// that a group has no assignment yet after 100 ms.
 fn arguments(suite: &str) -> &'static str {
     match suite {
-        "admin" | "consumer" | "producer" => " --profile kafka",
+        "admin" | "consumer" | "producer" | "share" => " --profile kafka",
         _ => "",
     }
 }
