@@ -13,11 +13,7 @@ class Member(scenario.Member):
             topic,
             bootstrap_servers=bootstrap,
             group_id=group,
-            auto_offset_reset="earliest",
-            enable_auto_commit=False,
-            session_timeout_ms=6000,
-            heartbeat_interval_ms=300,
-            fetch_max_wait_ms=100,
+            **scenario.CONSUMER,
         )
         super().__init__()
 

@@ -11,6 +11,14 @@ PARTITIONS = 4
 PER_PARTITION = 50
 FIRST_TIMESTAMP = 1_700_000_000_000
 LIMIT_S = 20
+# What a member's consumer is made with, in the words of kafka-python and aiokafka.
+CONSUMER = {
+    "auto_offset_reset": "earliest",
+    "enable_auto_commit": False,
+    "session_timeout_ms": 6000,
+    "heartbeat_interval_ms": 300,
+    "fetch_max_wait_ms": 100,
+}
 
 
 class Absent(Exception):
