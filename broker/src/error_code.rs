@@ -3,8 +3,8 @@
 use ottla_coordinator::group::plan::GroupError;
 use ottla_coordinator::share::state::StateError;
 use ottla_coordinator::share::types::{AckError, CloseReason, WriteError};
-use ottla_protocol::ErrorCode;
 use ottla_protocol::batch::BatchError;
+use ottla_protocol::{ErrorCode, StrBytes};
 use ottla_storage::{AppendError, ReadError, StorageError};
 
 use crate::config::Refusal;
@@ -32,6 +32,14 @@ impl ApiError {
     /// The code's number.
     pub fn number(&self) -> i16 {
         self.code.0
+    }
+
+    /// Code and message of one thing that a request asked for; 0 and null where it was done.
+    pub fn told(outcome: Result<(), Self>) -> (i16, Option<StrBytes>) {
+        match outcome {
+            Ok(()) => (ErrorCode::NONE.0, None),
+            Err(error) => (error.number(), error.message.map(StrBytes::from_string)),
+        }
     }
 }
 

@@ -15,11 +15,10 @@ use ottla_coordinator::group::plan::{
     ShareGroupConfigs,
 };
 use ottla_coordinator::group::records::GroupRecord;
-use ottla_coordinator::group::{GroupCoordinator, GroupListing};
+use ottla_coordinator::group::{GroupCoordinator, GroupCounts, GroupListing};
 use ottla_coordinator::share::state::ShareKey;
 use ottla_coordinator::types::{TopicPartition, Ts, Uuid};
 use ottla_protocol::ErrorCode;
-use ottla_storage::{AppendOptions, Origin};
 
 use crate::broker::{Broker, Topics};
 use crate::cluster::image::CONSUMER_OFFSETS;
@@ -235,16 +234,7 @@ impl Shard {
         }
         let now = broker.clock.now();
         let batch = records::group_batch(records, now)?;
-        let options = AppendOptions {
-            leader_epoch: leadership.leader_epoch,
-            now,
-            log_append_time: false,
-            origin: Origin::Coordinator,
-        };
-        let appended = self
-            .partition
-            .log
-            .append(&batch.bytes, &batch.header, options);
+        let appended = batch.append(&self.partition.log, leadership.leader_epoch, now);
         appended.map(drop).map_err(|error| {
             let error = ApiError::from(error);
             // What clients of a coordinator know how to live with: they look for it again.
@@ -517,15 +507,11 @@ impl Groups {
     }
 
     /// How many groups there are, by type and state.
-    pub fn counts(&self, broker: &Broker) -> BTreeMap<(&'static str, &'static str), usize> {
-        let mut counts = BTreeMap::new();
+    pub fn counts(&self, broker: &Broker) -> GroupCounts {
+        let mut counts = GroupCounts::new();
         for shard in self.all() {
             // A shard without a coordinator has no groups to count.
-            let listed = shard.ask(broker, |machine| machine.list(&[], &[]));
-            for group in listed.unwrap_or_default() {
-                let key = (group.group_type.name(), group.state);
-                *counts.entry(key).or_default() += 1;
-            }
+            let _ = shard.ask(broker, |machine| machine.count(&mut counts));
         }
         counts
     }

@@ -176,7 +176,7 @@ impl LeaderMetrics {
         let image = cluster.image();
         self.global_topics.set(image.topics.len() as i64);
         for topic in image.topics.values() {
-            let min_isr = usize::try_from(topic.config().min_insync_replicas).unwrap_or(1);
+            let min_isr = topic.config().min_insync_replicas;
             for partition in topic.partitions().iter() {
                 self.count(&partition.leadership(), min_isr);
             }
@@ -194,7 +194,7 @@ impl LeaderMetrics {
         ]
     }
 
-    fn count(&self, partition: &Leadership, min_isr: usize) {
+    fn count(&self, partition: &Leadership, min_isr: i32) {
         let add = |family: &PerBroker, broker| {
             family.get_or_create(&BrokerLabel { broker }).inc();
         };
@@ -214,11 +214,7 @@ impl LeaderMetrics {
         if partition.isr.len() < partition.original().len() {
             add(&self.under_replicated, leader);
         }
-        match partition
-            .isr
-            .len()
-            .cmp(&min_isr.min(partition.replicas.len()))
-        {
+        match partition.isr.len().cmp(&partition.min_isr(min_isr)) {
             std::cmp::Ordering::Less => add(&self.under_min_isr, leader),
             std::cmp::Ordering::Equal => add(&self.at_min_isr, leader),
             std::cmp::Ordering::Greater => {}

@@ -1,8 +1,8 @@
 //! Metrics, in Prometheus' text format on `GET /metrics`.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
+use ottla_coordinator::group::GroupCounts;
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -291,9 +291,10 @@ impl Metrics {
     }
 
     /// How many groups there are of each protocol in each state.
-    pub fn groups(&self, counts: &BTreeMap<(&'static str, &'static str), usize>) {
+    pub fn groups(&self, counts: &GroupCounts) {
         self.groups.clear();
-        for (&(protocol, state), &count) in counts {
+        for (&(group_type, state), &count) in counts {
+            let protocol = group_type.name();
             self.groups
                 .get_or_create_owned(&GroupLabel { protocol, state })
                 .set(count as i64);

@@ -14,7 +14,7 @@ use ottla_protocol::internal::{
     ShareGroupStateRecord, SharePartitionKey, TopicRecord,
 };
 use ottla_protocol::{ErrorCode, Uuid};
-use ottla_storage::{AppendOptions, Bound, Log, Origin};
+use ottla_storage::{AppendError, AppendInfo, AppendOptions, Bound, Log, Origin};
 
 use crate::cluster::{Leadership, LeadershipChange};
 use crate::config::{ConfigChange, ResourceType};
@@ -95,6 +95,22 @@ impl Batch {
         let header = BatchHeader::parse(&bytes).map_err(|error| ApiError::from(&error))?;
         Ok(Self { bytes, header })
     }
+
+    /// Appends it to a log of the broker's own.
+    pub(crate) fn append(
+        &self,
+        log: &Log,
+        leader_epoch: i32,
+        now: i64,
+    ) -> Result<AppendInfo, AppendError> {
+        let options = AppendOptions {
+            leader_epoch,
+            now,
+            log_append_time: false,
+            origin: Origin::Coordinator,
+        };
+        log.append(&self.bytes, &self.header, options)
+    }
 }
 
 /// Calls `each` with the offset, key and value of every record that the log holds.
@@ -158,13 +174,7 @@ pub(crate) fn append_metadata(
         builder.push(now, None, Some(&from_change(change).encode()));
     }
     let batch = Batch::of(builder)?;
-    let options = AppendOptions {
-        leader_epoch: METADATA_EPOCH,
-        now,
-        log_append_time: false,
-        origin: Origin::Coordinator,
-    };
-    log.append(&batch.bytes, &batch.header, options)?;
+    batch.append(log, METADATA_EPOCH, now)?;
     Ok(())
 }
 

@@ -12,7 +12,6 @@ use ottla_coordinator::share::state::{
 use ottla_coordinator::share::types::{PersistedState, StateWrite, WriteError};
 use ottla_coordinator::types::{Ts, Uuid};
 use ottla_protocol::ErrorCode;
-use ottla_storage::{AppendOptions, Origin};
 
 use crate::broker::Broker;
 use crate::cluster::image::SHARE_GROUP_STATE;
@@ -81,21 +80,12 @@ impl Shard {
             return Ok(());
         }
         let leadership = self.partition.leadership();
-        let need = broker.config().share_state.min_isr.max(1) as usize;
-        if leadership.isr.len() < need.min(leadership.replicas.len()) {
+        let need = leadership.min_isr(broker.config().share_state.min_isr.into());
+        if leadership.isr.len() < need {
             return Err(ErrorCode::COORDINATOR_NOT_AVAILABLE.into());
         }
         let batch = records::share_state_batch(records, now)?;
-        let options = AppendOptions {
-            leader_epoch: leadership.leader_epoch,
-            now,
-            log_append_time: false,
-            origin: Origin::Coordinator,
-        };
-        let info = self
-            .partition
-            .log
-            .append(&batch.bytes, &batch.header, options)?;
+        let info = batch.append(&self.partition.log, leadership.leader_epoch, now)?;
         for (record, offset) in records.iter().zip(info.base_offset..) {
             state.machine.apply(record, offset);
         }

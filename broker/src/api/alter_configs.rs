@@ -9,7 +9,6 @@ use ottla_protocol::messages::alter_configs_request::AlterConfigsResource;
 use ottla_protocol::messages::alter_configs_response::{
     AlterConfigsResourceResponse, AlterConfigsResponse,
 };
-use ottla_protocol::{ErrorCode, StrBytes};
 
 use super::config_resources::{each_once, with_world};
 use crate::context::Cx;
@@ -23,13 +22,10 @@ pub(super) async fn handle(cx: &Cx, request: AlterConfigsRequest) -> AlterConfig
     );
     let responses = request.resources.iter().zip(results);
     let responses = responses.map(|(resource, result)| {
-        let (code, message) = match result {
-            Ok(()) => (ErrorCode::NONE, None),
-            Err(error) => (error.code, error.message),
-        };
+        let (code, message) = ApiError::told(result);
         AlterConfigsResourceResponse::default()
-            .with_error_code(code.0)
-            .with_error_message(message.map(StrBytes::from_string))
+            .with_error_code(code)
+            .with_error_message(message)
             .with_resource_type(resource.resource_type)
             .with_resource_name(resource.resource_name.clone())
     });

@@ -8,16 +8,17 @@
 
 use std::sync::Arc;
 
+use ottla_protocol::ErrorCode;
 use ottla_protocol::messages::AlterPartitionReassignmentsRequest;
 use ottla_protocol::messages::alter_partition_reassignments_request::ReassignableTopic;
 use ottla_protocol::messages::alter_partition_reassignments_response::{
     AlterPartitionReassignmentsResponse, ReassignablePartitionResponse, ReassignableTopicResponse,
 };
-use ottla_protocol::{ErrorCode, StrBytes};
 
 use super::named::PARTITIONS_MAX;
 use crate::cluster::Reassignment;
 use crate::context::Cx;
+use crate::error_code::ApiError;
 
 pub(super) async fn handle(
     cx: &Cx,
@@ -35,14 +36,11 @@ pub(super) async fn handle(
     let topics = request.topics.iter().map(|topic| {
         let partitions = topic.partitions.iter().zip(&mut outcomes);
         let partitions = partitions.map(|(partition, outcome)| {
-            let (code, message) = match outcome {
-                Ok(()) => (ErrorCode::NONE, None),
-                Err(error) => (error.code, error.message),
-            };
+            let (code, message) = ApiError::told(outcome);
             ReassignablePartitionResponse::default()
                 .with_partition_index(partition.partition_index)
-                .with_error_code(code.0)
-                .with_error_message(message.map(StrBytes::from_string))
+                .with_error_code(code)
+                .with_error_message(message)
         });
         ReassignableTopicResponse::default()
             .with_name(topic.name.clone())

@@ -79,14 +79,11 @@ struct Altered {
 
 fn respond(topic: Altered) -> AlterShareGroupOffsetsResponseTopic {
     let partitions = topic.partitions.into_iter().map(|(index, result)| {
-        let (code, message) = match result {
-            Ok(()) => (0, None),
-            Err(error) => (error.number(), error.message),
-        };
+        let (code, message) = ApiError::told(result);
         AlterShareGroupOffsetsResponsePartition::default()
             .with_partition_index(index)
             .with_error_code(code)
-            .with_error_message(message.map(StrBytes::from_string))
+            .with_error_message(message)
     });
     AlterShareGroupOffsetsResponseTopic::default()
         .with_topic_name(TopicName(StrBytes::from_string(topic.name)))

@@ -15,15 +15,13 @@ use ottla_protocol::messages::{ConsumerGroupDescribeRequest, GroupId, TopicName}
 use ottla_protocol::{StrBytes, Uuid};
 
 use super::coordinator::{consumer_groups_on, shard};
-use super::metadata::NOT_ASKED;
 use super::named::once;
+use super::operations;
 use crate::broker::Topics;
 use crate::context::Cx;
 use crate::error_code::ApiError;
 use crate::groups::consumer_group_config;
 
-/// What a client may do with a group where no authorizer is set, as a bit field.
-const GROUP_OPERATIONS: i32 = 3400;
 const CLASSIC_MEMBER: i8 = 0;
 const CONSUMER_MEMBER: i8 = 1;
 /// What versions before the first that tells the types leave out.
@@ -33,19 +31,16 @@ pub(super) async fn handle(
     cx: &Cx,
     request: ConsumerGroupDescribeRequest,
 ) -> ConsumerGroupDescribeResponse {
-    let operations = if request.include_authorized_operations {
-        GROUP_OPERATIONS
-    } else {
-        NOT_ASKED
-    };
+    let asked = request.include_authorized_operations;
+    let allowed = operations::told(asked, operations::GROUP);
     let ids = once(&request.group_ids, |id| id);
     let groups = ids.map(|id| match describe(cx, id) {
-        Ok(group) => respond(cx, group).with_authorized_operations(operations),
+        Ok(group) => respond(cx, group).with_authorized_operations(allowed),
         Err(error) => DescribedGroup::default()
             .with_group_id(id.clone())
             .with_error_code(error.number())
             .with_error_message(error.message.map(StrBytes::from_string))
-            .with_authorized_operations(NOT_ASKED),
+            .with_authorized_operations(operations::NOT_ASKED),
     });
     ConsumerGroupDescribeResponse::default().with_groups(groups.collect())
 }

@@ -9,7 +9,6 @@ use ottla_protocol::messages::create_partitions_request::CreatePartitionsTopic;
 use ottla_protocol::messages::create_partitions_response::{
     CreatePartitionsResponse, CreatePartitionsTopicResult,
 };
-use ottla_protocol::{ErrorCode, StrBytes};
 
 use super::new_partitions::each_once;
 use crate::context::Cx;
@@ -21,14 +20,11 @@ pub(super) async fn handle(cx: &Cx, request: CreatePartitionsRequest) -> CreateP
     let results = each_once(&request.topics, |topic| &*topic.name, count, excess);
     let results = results.map(|(wanted, allowed)| {
         let result = allowed.and_then(|()| create(cx, wanted, request.validate_only));
-        let (code, message) = match result {
-            Ok(()) => (ErrorCode::NONE, None),
-            Err(error) => (error.code, error.message),
-        };
+        let (code, message) = ApiError::told(result);
         CreatePartitionsTopicResult::default()
             .with_name(wanted.name.clone())
-            .with_error_code(code.0)
-            .with_error_message(message.map(StrBytes::from_string))
+            .with_error_code(code)
+            .with_error_message(message)
     });
     CreatePartitionsResponse::default().with_results(results.collect())
 }

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeSet;
 
-use ottla_protocol::StrBytes;
 use ottla_protocol::messages::delete_groups_response::{
     DeletableGroupResult, DeleteGroupsResponse,
 };
@@ -19,14 +18,11 @@ pub(super) async fn handle(cx: &Cx, request: DeleteGroupsRequest) -> DeleteGroup
     // A group that is named twice is deleted, and answered, once.
     let ids: BTreeSet<_> = request.groups_names.iter().collect();
     let results = ids.into_iter().map(|id| {
-        let (code, message) = match delete(cx, id) {
-            Ok(()) => (0, None),
-            Err(error) => (error.number(), error.message),
-        };
+        let (code, message) = ApiError::told(delete(cx, id));
         DeletableGroupResult {
             group_id: id.clone(),
             error_code: code,
-            error_message: message.map(StrBytes::from_string),
+            error_message: message,
             ..Default::default()
         }
     });

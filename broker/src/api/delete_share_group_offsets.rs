@@ -45,13 +45,10 @@ fn delete(
 }
 
 fn respond(topic: DeletedTopic) -> DeleteShareGroupOffsetsResponseTopic {
-    let (code, message) = match topic.result.map_err(ApiError::from) {
-        Ok(()) => (0, None),
-        Err(error) => (error.number(), error.message),
-    };
+    let (code, message) = ApiError::told(topic.result.map_err(ApiError::from));
     DeleteShareGroupOffsetsResponseTopic::default()
         .with_topic_name(TopicName(StrBytes::from_string(topic.topic_name)))
         .with_topic_id(ottla_protocol::Uuid::from_bytes(topic.topic_id.0))
         .with_error_code(code)
-        .with_error_message(message.map(StrBytes::from_string))
+        .with_error_message(message)
 }

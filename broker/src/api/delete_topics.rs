@@ -32,15 +32,12 @@ pub(super) async fn handle(cx: &Cx, request: DeleteTopicsRequest) -> DeleteTopic
             Err(_) => wanted.name.clone(),
         };
         let id = found.as_ref().map_or(wanted.topic_id, |topic| topic.id);
-        let (code, message) = match found.and_then(|topic| delete(cx, &topic)) {
-            Ok(()) => (ErrorCode::NONE, None),
-            Err(error) => (error.code, error.message),
-        };
+        let (code, message) = ApiError::told(found.and_then(|topic| delete(cx, &topic)));
         DeletableTopicResult::default()
             .with_name(name)
             .with_topic_id(id)
-            .with_error_code(code.0)
-            .with_error_message(message.map(StrBytes::from_string))
+            .with_error_code(code)
+            .with_error_message(message)
     });
     DeleteTopicsResponse::default().with_responses(responses.collect())
 }

@@ -10,7 +10,7 @@ use ottla_protocol::messages::describe_cluster_response::{
 use ottla_protocol::messages::{BrokerId, DescribeClusterRequest};
 use ottla_protocol::{ErrorCode, StrBytes};
 
-use super::metadata::{CLUSTER_OPERATIONS, NOT_ASKED};
+use super::operations;
 use crate::context::Cx;
 
 pub(super) async fn handle(cx: &Cx, request: DescribeClusterRequest) -> DescribeClusterResponse {
@@ -63,9 +63,8 @@ pub(super) async fn handle(cx: &Cx, request: DescribeClusterRequest) -> Describe
         .with_cluster_id(StrBytes::from_string(cx.broker.cluster_id().to_owned()))
         .with_controller_id(BrokerId(cx.broker.cluster.controller_id()))
         .with_brokers(brokers)
-        .with_cluster_authorized_operations(if request.include_cluster_authorized_operations {
-            CLUSTER_OPERATIONS
-        } else {
-            NOT_ASKED
-        })
+        .with_cluster_authorized_operations(operations::told(
+            request.include_cluster_authorized_operations,
+            operations::CLUSTER,
+        ))
 }

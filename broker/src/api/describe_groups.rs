@@ -14,22 +14,18 @@ use ottla_protocol::messages::{DescribeGroupsRequest, GroupId};
 use ottla_protocol::{ErrorCode, StrBytes};
 
 use super::coordinator::shard;
-use super::metadata::NOT_ASKED;
 use super::named::once;
-use super::share_group_describe::GROUP_OPERATIONS;
+use super::operations;
 use crate::context::Cx;
 use crate::error_code::ApiError;
 
 pub(super) async fn handle(cx: &Cx, request: DescribeGroupsRequest) -> DescribeGroupsResponse {
-    let operations = if request.include_authorized_operations {
-        GROUP_OPERATIONS
-    } else {
-        NOT_ASKED
-    };
+    let asked = request.include_authorized_operations;
+    let allowed = operations::told(asked, operations::GROUP);
     let ids = once(&request.groups, |id| id);
     let groups = ids.map(|id| match describe(cx, id) {
-        Ok(group) => respond(group).with_authorized_operations(operations),
-        Err(error) => refused(cx, id, error).with_authorized_operations(operations),
+        Ok(group) => respond(group).with_authorized_operations(allowed),
+        Err(error) => refused(cx, id, error).with_authorized_operations(allowed),
     });
     DescribeGroupsResponse::default().with_groups(groups.collect())
 }

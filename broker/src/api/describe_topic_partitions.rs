@@ -13,7 +13,8 @@ use ottla_protocol::messages::describe_topic_partitions_response::{
 use ottla_protocol::messages::{BrokerId, DescribeTopicPartitionsRequest, TopicName};
 use ottla_protocol::{ErrorCode, StrBytes};
 
-use super::metadata::{TOPIC_OPERATIONS, ids, offline};
+use super::metadata::{ids, offline};
+use super::operations;
 use crate::cluster::{NOBODY, Partition, Topic};
 use crate::context::Cx;
 
@@ -90,7 +91,7 @@ fn unknown(name: &str) -> DescribeTopicPartitionsResponseTopic {
     DescribeTopicPartitionsResponseTopic::default()
         .with_error_code(code.0)
         .with_name(Some(TopicName(StrBytes::from_string(name.to_owned()))))
-        .with_topic_authorized_operations(TOPIC_OPERATIONS)
+        .with_topic_authorized_operations(operations::TOPIC)
 }
 
 fn describe(
@@ -123,5 +124,5 @@ fn describe(
         .with_topic_id(topic.id)
         .with_is_internal(topic.is_internal())
         .with_partitions(partitions.iter().map(partition).collect())
-        .with_topic_authorized_operations(TOPIC_OPERATIONS)
+        .with_topic_authorized_operations(operations::TOPIC)
 }

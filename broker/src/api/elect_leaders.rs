@@ -65,14 +65,11 @@ fn elect(
 fn results(elected: Vec<Elected>) -> Vec<ReplicaElectionResult> {
     let mut topics: Vec<ReplicaElectionResult> = vec![];
     for (topic, index, outcome) in elected {
-        let (code, message) = match outcome {
-            Ok(()) => (ErrorCode::NONE, None),
-            Err(error) => (error.code, error.message),
-        };
+        let (code, message) = ApiError::told(outcome);
         let result = PartitionResult::default()
             .with_partition_id(index)
-            .with_error_code(code.0)
-            .with_error_message(message.map(StrBytes::from_string));
+            .with_error_code(code)
+            .with_error_message(message);
         match topics.last_mut().filter(|last| **last.topic == *topic) {
             Some(last) => last.partition_result.push(result),
             None => topics.push(

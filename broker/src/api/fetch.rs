@@ -150,14 +150,9 @@ impl<'a> Fetch<'a> {
     }
 
     fn look_at_session(&self, pass: &mut Pass, session: &Session) {
-        // Neighbours are mostly of one topic, so it is looked up once.
-        let mut last: Option<(&TopicKey, FoundTopic)> = None;
+        let mut topics = LastTopic::new(self.cx);
         for (turn, entry) in session.iter() {
-            if last.as_ref().is_none_or(|(key, _)| **key != entry.topic) {
-                last = Some((&entry.topic, find_by(self.cx, &entry.topic)));
-            }
-            let Some((_, topic)) = &last else { continue };
-            let found = self.read(pass, topic, &entry.wanted);
+            let found = self.read(pass, topics.find(&entry.topic), &entry.wanted);
             let news = found.news();
             if entry.is_told(&news) {
                 pass.news.push((turn, news));
@@ -206,13 +201,10 @@ impl<'a> Fetch<'a> {
                 }
             }
             Source::Session(session, epoch) => {
-                let mut last: Option<(&TopicKey, FoundTopic)> = None;
                 let session = still_ours(session, *epoch)?;
+                let mut topics = LastTopic::new(self.cx);
                 for (_, entry) in session.iter() {
-                    if last.as_ref().is_none_or(|(key, _)| **key != entry.topic) {
-                        last = Some((&entry.topic, find_by(self.cx, &entry.topic)));
-                    }
-                    let topic = last.as_ref().and_then(|(_, topic)| topic.as_ref().ok());
+                    let topic = topics.find(&entry.topic).as_ref().ok();
                     add(topic.and_then(|t| t.partition(entry.wanted.partition)));
                 }
             }
@@ -289,10 +281,26 @@ fn find(cx: &Cx, id: Uuid, name: &str, by_id: bool) -> FoundTopic {
     }
 }
 
-fn find_by(cx: &Cx, key: &TopicKey) -> FoundTopic {
-    match key {
-        TopicKey::Id(id) => find(cx, *id, "", true),
-        TopicKey::Name(name) => find(cx, Uuid::nil(), name, false),
+/// Finds the topics of a session's partitions. Neighbours are mostly of one topic, which is looked up
+/// once.
+struct LastTopic<'a> {
+    cx: &'a Cx,
+    last: Option<(&'a TopicKey, FoundTopic)>,
+}
+
+impl<'a> LastTopic<'a> {
+    fn new(cx: &'a Cx) -> Self {
+        Self { cx, last: None }
+    }
+
+    fn find(&mut self, key: &'a TopicKey) -> &FoundTopic {
+        self.last.take_if(|(last, _)| *last != key);
+        let find = || match key {
+            TopicKey::Id(id) => find(self.cx, *id, "", true),
+            TopicKey::Name(name) => find(self.cx, Uuid::nil(), name, false),
+        };
+        let (_, topic) = self.last.get_or_insert_with(|| (key, find()));
+        topic
     }
 }
 

@@ -4,12 +4,12 @@
 //! - A resource that is named twice is refused both times, as in Kafka.
 //! - Loggers are checked and then left to the log filter of the command line: nothing is stored.
 
+use ottla_protocol::ErrorCode;
 use ottla_protocol::messages::IncrementalAlterConfigsRequest;
 use ottla_protocol::messages::incremental_alter_configs_request::AlterConfigsResource;
 use ottla_protocol::messages::incremental_alter_configs_response::{
     AlterConfigsResourceResponse, IncrementalAlterConfigsResponse,
 };
-use ottla_protocol::{ErrorCode, StrBytes};
 
 use super::config_resources::{each_once, with_world};
 use crate::config::{AlterOp, OpKind, ResourceType};
@@ -27,13 +27,10 @@ pub(super) async fn handle(
     );
     let responses = request.resources.iter().zip(results);
     let responses = responses.map(|(resource, result)| {
-        let (code, message) = match result {
-            Ok(()) => (ErrorCode::NONE, None),
-            Err(error) => (error.code, error.message),
-        };
+        let (code, message) = ApiError::told(result);
         AlterConfigsResourceResponse::default()
-            .with_error_code(code.0)
-            .with_error_message(message.map(StrBytes::from_string))
+            .with_error_code(code)
+            .with_error_message(message)
             .with_resource_type(resource.resource_type)
             .with_resource_name(resource.resource_name.clone())
     });

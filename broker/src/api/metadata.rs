@@ -15,16 +15,10 @@ use ottla_protocol::messages::{BrokerId, MetadataRequest, TopicName};
 use ottla_protocol::{ErrorCode, StrBytes, Uuid};
 
 use super::named::once;
+use super::operations;
 use crate::cluster::{NOBODY, Partition, Topic};
 use crate::context::Cx;
 use crate::error_code::ApiError;
-
-/// What a client may do with a topic where no authorizer is set, as a bit field.
-pub(super) const TOPIC_OPERATIONS: i32 = 3576;
-/// The same for the cluster.
-pub(super) const CLUSTER_OPERATIONS: i32 = 3968;
-/// The field's value when it was not asked for.
-pub(super) const NOT_ASKED: i32 = i32::MIN;
 
 pub(super) async fn handle(cx: &Cx, request: MetadataRequest) -> MetadataResponse {
     let all = match &request.topics {
@@ -52,11 +46,10 @@ pub(super) async fn handle(cx: &Cx, request: MetadataRequest) -> MetadataRespons
         )))
         .with_controller_id(BrokerId(cx.broker.cluster.controller_id()))
         .with_topics(topics)
-        .with_cluster_authorized_operations(if request.include_cluster_authorized_operations {
-            CLUSTER_OPERATIONS
-        } else {
-            NOT_ASKED
-        })
+        .with_cluster_authorized_operations(operations::told(
+            request.include_cluster_authorized_operations,
+            operations::CLUSTER,
+        ))
 }
 
 fn brokers(cx: &Cx) -> Vec<MetadataResponseBroker> {
@@ -91,7 +84,7 @@ fn answer(
                     .or_else(|| (cx.version < 12).then(TopicName::default)),
             )
             .with_topic_id(wanted.topic_id)
-            .with_topic_authorized_operations(NOT_ASKED),
+            .with_topic_authorized_operations(operations::NOT_ASKED),
     }
 }
 
@@ -117,11 +110,7 @@ fn describe(cx: &Cx, topic: &Topic, authorized: bool) -> MetadataResponseTopic {
         .with_topic_id(topic.id)
         .with_is_internal(topic.is_internal())
         .with_partitions(partitions.iter().map(|p| partition(p, &alive)).collect())
-        .with_topic_authorized_operations(if authorized {
-            TOPIC_OPERATIONS
-        } else {
-            NOT_ASKED
-        })
+        .with_topic_authorized_operations(operations::told(authorized, operations::TOPIC))
 }
 
 fn partition(partition: &Partition, alive: &[i32]) -> MetadataResponsePartition {

@@ -23,7 +23,7 @@ use ottla_storage::{AppendInfo, AppendOptions, Origin};
 
 use super::Answer;
 use super::endpoints::node_endpoints;
-use crate::cluster::{Leadership, Partition, Topic};
+use crate::cluster::{Partition, Topic};
 use crate::config::{CompressionType, TimestampType, TopicConfig};
 use crate::context::Cx;
 use crate::error_code::ApiError;
@@ -123,7 +123,7 @@ fn append(
     }
     let config = topic.config();
     let need = if request.acks == -1 {
-        min_isr(&config, &leadership)
+        leadership.min_isr(config.min_insync_replicas)
     } else {
         0
     };
@@ -169,12 +169,6 @@ fn append(
         return Err(ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND.into());
     }
     Ok(info)
-}
-
-/// The replicas that must be in sync for acks=all.
-fn min_isr(topic: &TopicConfig, leadership: &Leadership) -> usize {
-    let wanted = usize::try_from(topic.min_insync_replicas).unwrap_or(0);
-    wanted.max(1).min(leadership.replicas.len())
 }
 
 /// The codec that a topic's batches are stored with, and its level where one is set; `None`: as they

@@ -11,32 +11,26 @@ use ottla_protocol::messages::share_group_describe_response::{
 use ottla_protocol::messages::{GroupId, ShareGroupDescribeRequest, TopicName};
 
 use super::coordinator::{shard, share_groups_on};
-use super::metadata::NOT_ASKED;
 use super::named::once;
+use super::operations;
 use crate::broker::Topics;
 use crate::context::Cx;
 use crate::error_code::ApiError;
-
-/// What a client may do with a group where no authorizer is set, as a bit field.
-pub(super) const GROUP_OPERATIONS: i32 = 3400;
 
 pub(super) async fn handle(
     cx: &Cx,
     request: ShareGroupDescribeRequest,
 ) -> ShareGroupDescribeResponse {
-    let operations = if request.include_authorized_operations {
-        GROUP_OPERATIONS
-    } else {
-        NOT_ASKED
-    };
+    let asked = request.include_authorized_operations;
+    let allowed = operations::told(asked, operations::GROUP);
     let ids = once(&request.group_ids, |id| id);
     let groups = ids.map(|id| match describe(cx, id) {
-        Ok(group) => respond(group).with_authorized_operations(operations),
+        Ok(group) => respond(group).with_authorized_operations(allowed),
         Err(error) => DescribedGroup::default()
             .with_group_id(id.clone())
             .with_error_code(error.number())
             .with_error_message(error.message.map(StrBytes::from_string))
-            .with_authorized_operations(NOT_ASKED),
+            .with_authorized_operations(operations::NOT_ASKED),
     });
     ShareGroupDescribeResponse::default().with_groups(groups.collect())
 }

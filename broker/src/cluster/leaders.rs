@@ -48,12 +48,12 @@ impl Cluster {
     /// Whether as many replicas are in sync as a write with acks=all asks for.
     pub fn has_min_isr(&self, partition: &Partition) -> bool {
         let leadership = partition.leadership();
-        let (isr, replicas) = (leadership.isr.len(), leadership.replicas.len());
-        if isr >= replicas {
+        let isr = leadership.isr.len();
+        if isr >= leadership.replicas.len() {
             return true;
         }
         let topic = self.topic(&partition.topic);
-        topic.is_none_or(|topic| isr >= min_isr(&topic).min(replicas))
+        topic.is_none_or(|topic| isr >= leadership.min_isr(topic.config().min_insync_replicas))
     }
 
     fn all_topics(&self) -> Vec<Arc<Topic>> {
@@ -106,7 +106,7 @@ impl Cluster {
         let features = &self.image().features;
         World {
             alive,
-            min_isr: min_isr(topic),
+            min_isr: usize::try_from(topic.config().min_insync_replicas).unwrap_or(1),
             elr: features.get("eligible.leader.replicas.version") > Some(&0),
         }
     }
@@ -202,10 +202,6 @@ impl Cluster {
 fn shown(name: &str) -> &str {
     let longest = name.char_indices().nth(MAX_NAME);
     &name[..longest.map_or(name.len(), |(at, _)| at)]
-}
-
-fn min_isr(topic: &Topic) -> usize {
-    usize::try_from(topic.config().min_insync_replicas).unwrap_or(1)
 }
 
 /// How a leader that is lost is replaced.

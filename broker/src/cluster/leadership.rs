@@ -66,6 +66,12 @@ impl Leadership {
         without(&self.replicas, &self.adding)
     }
 
+    /// How many replicas must be in sync where `configured` are asked for: never more than there are.
+    pub fn min_isr(&self, configured: i32) -> usize {
+        let configured = usize::try_from(configured).unwrap_or(0);
+        configured.max(1).min(self.replicas.len())
+    }
+
     /// What must be recorded to come from here to `next`; nothing if they are the same.
     pub fn change_to(&self, next: &Self) -> Option<LeadershipChange> {
         fn changed<T: Clone + PartialEq>(before: &T, after: &T) -> Option<T> {

@@ -9,6 +9,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::partitions::by_topic;
 use crate::types::{TopicPartition, TopicPartitions, Uuid};
 
 /// One member, as the assignor sees it.
@@ -63,25 +64,6 @@ fn pools(members: &[AssignorMember<'_>]) -> BTreeMap<Vec<usize>, Vec<Uuid>> {
         pools.entry(subscribers).or_default().push(topic);
     }
     pools
-}
-
-fn by_topic(mut partitions: Vec<TopicPartition>) -> Vec<TopicPartitions> {
-    partitions.sort_unstable();
-    let mut topics: Vec<TopicPartitions> = Vec::new();
-    for TopicPartition {
-        topic_id,
-        partition,
-    } in partitions
-    {
-        match topics.last_mut() {
-            Some(topic) if topic.topic_id == topic_id => topic.partitions.push(partition),
-            _ => topics.push(TopicPartitions {
-                topic_id,
-                partitions: vec![partition],
-            }),
-        }
-    }
-    topics
 }
 
 struct Pool<'a> {

@@ -203,11 +203,7 @@ impl GroupCoordinator {
         let Some(Group::Consumer(group)) = self.groups.get(group_id) else {
             return None;
         };
-        let is_classic = group
-            .members
-            .get(member_id)
-            .is_some_and(|m| m.classic.is_some());
-        if is_classic || members::is_revoking(group, member_id) {
+        if members::is_awaited(group, member_id) {
             fence(group, member_id, image)
         } else {
             None
@@ -281,11 +277,7 @@ pub(super) fn loaded(
         let timeout = own.unwrap_or(config.session_timeout_ms);
         let at = now.saturating_add(Ts::from(timeout));
         timers.set(TimerKey::session(&group.id, member_id), at);
-        let is_classic = group
-            .members
-            .get(member_id)
-            .is_some_and(|m| m.classic.is_some());
-        if is_classic || members::is_revoking(group, member_id) {
+        if members::is_awaited(group, member_id) {
             let at = now.saturating_add(Ts::from(member.rebalance_timeout_ms));
             timers.set(TimerKey::rebalance_timeout(&group.id, member_id), at);
         }

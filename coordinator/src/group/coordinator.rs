@@ -7,7 +7,7 @@ use super::classic::group::ClassicGroup;
 use super::consumer::ConsumerGroup;
 use super::consumer_calls;
 use super::offsets::{OffsetRules, OffsetTable};
-use super::plan::{GroupEffect, GroupTimer, GroupType, Plan, ShareGroupConfigs};
+use super::plan::{GroupEffect, GroupTimer, Plan, ShareGroupConfigs};
 use super::records::{ClassicGroupValue, GroupRecord};
 use super::share_group::ShareGroup;
 use super::share_heartbeat;
@@ -20,8 +20,6 @@ pub(super) enum Group {
     Share(Box<ShareGroup>),
     Classic(Box<ClassicGroup>),
     Consumer(Box<ConsumerGroup>),
-    /// A group of a type that has its records elsewhere: it only keeps its id taken.
-    Other(GroupType),
 }
 
 /// The group coordinator of one partition of `__consumer_offsets`.
@@ -128,17 +126,6 @@ impl GroupCoordinator {
         }
     }
 
-    /// Notes that a group of another type exists or is gone, so that its id is taken or free.
-    pub fn note_other_group(&mut self, group_id: &str, group_type: GroupType, exists: bool) {
-        if exists {
-            self.groups
-                .entry(group_id.to_owned())
-                .or_insert(Group::Other(group_type));
-        } else if let Some(Group::Other(_)) = self.groups.get(group_id) {
-            self.groups.remove(group_id);
-        }
-    }
-
     /// Ends the replay: every member gets a whole session from `now` on. Answers the effects that
     /// a crash may have cut off; carrying them out twice does no harm.
     pub fn on_loaded(
@@ -177,7 +164,6 @@ impl GroupCoordinator {
                         &mut self.timers,
                     ));
                 }
-                Group::Other(_) => {}
             }
         }
         effects

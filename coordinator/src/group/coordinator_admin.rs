@@ -1,10 +1,12 @@
 //! What operators ask of a [`GroupCoordinator`], and what metrics read.
 
+use std::collections::BTreeMap;
+
 use super::coordinator::{Group, GroupCoordinator};
 use super::plan::GroupErrorKind::InvalidGroupId;
 use super::plan::{GroupError, GroupType, Plan};
 use super::records::NamedTopicPartitions;
-use super::share_group::{ShareGroup, ShareGroupState};
+use super::share_group::ShareGroup;
 use super::share_offsets::{self, AlteredTopic, DeletedTopic, ShareGroupDescription};
 use super::state_partitions::named;
 use crate::types::TopicImage;
@@ -22,15 +24,32 @@ pub struct GroupListing {
     pub protocol_type: String,
 }
 
-/// How many share groups there are, by state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct ShareGroupCounts {
-    /// Groups without members.
-    pub empty: usize,
-    /// Groups with members.
-    pub stable: usize,
-    /// Members of all of them.
-    pub members: usize,
+/// How many groups there are, by type and name of the state.
+pub type GroupCounts = BTreeMap<(GroupType, &'static str), usize>;
+
+impl Group {
+    fn group_type(&self) -> GroupType {
+        match self {
+            Self::Share(_) => GroupType::Share,
+            Self::Classic(_) => GroupType::Classic,
+            Self::Consumer(_) => GroupType::Consumer,
+        }
+    }
+
+    fn state_name(&self) -> &'static str {
+        match self {
+            Self::Share(group) => group.state().name(),
+            Self::Classic(group) => group.state.name(),
+            Self::Consumer(group) => group.state().name(),
+        }
+    }
+
+    fn protocol_type(&self) -> &str {
+        match self {
+            Self::Classic(group) => group.protocol_type.as_deref().unwrap_or_default(),
+            Self::Share(_) | Self::Consumer(_) => self.group_type().name(),
+        }
+    }
 }
 
 impl GroupCoordinator {
@@ -58,21 +77,13 @@ impl GroupCoordinator {
         };
         let mut listed = Vec::new();
         for (group_id, group) in &self.groups {
-            let (group_type, state, protocol_type) = match group {
-                Group::Share(group) => (GroupType::Share, group.state().name(), "share"),
-                Group::Classic(group) => {
-                    let protocol_type = group.protocol_type.as_deref().unwrap_or_default();
-                    (GroupType::Classic, group.state.name(), protocol_type)
-                }
-                Group::Consumer(group) => (GroupType::Consumer, group.state().name(), "consumer"),
-                Group::Other(_) => continue,
-            };
+            let (group_type, state) = (group.group_type(), group.state_name());
             if passes(types, group_type.name()) && passes(states, state) {
                 listed.push(GroupListing {
                     group_id: group_id.clone(),
                     group_type,
                     state,
-                    protocol_type: protocol_type.to_owned(),
+                    protocol_type: group.protocol_type().to_owned(),
                 });
             }
         }
@@ -81,12 +92,7 @@ impl GroupCoordinator {
 
     /// The type of the group, if it exists.
     pub fn group_type(&self, group_id: &str) -> Option<GroupType> {
-        self.groups.get(group_id).map(|group| match group {
-            Group::Share(_) => GroupType::Share,
-            Group::Classic(_) => GroupType::Classic,
-            Group::Consumer(_) => GroupType::Consumer,
-            Group::Other(group_type) => *group_type,
-        })
+        self.groups.get(group_id).map(Group::group_type)
     }
 
     /// The share partitions of a group that have state: what `DescribeShareGroupOffsets` lists
@@ -124,16 +130,11 @@ impl GroupCoordinator {
         share_offsets::delete(self.existing_share_group(group_id)?, topics, image)
     }
 
-    /// Share groups and their members, for metrics.
-    pub fn share_counts(&self) -> ShareGroupCounts {
-        let mut counts = ShareGroupCounts::default();
-        for group in self.share_groups() {
-            match group.state() {
-                ShareGroupState::Stable => counts.stable += 1,
-                ShareGroupState::Empty | ShareGroupState::Dead => counts.empty += 1,
-            }
-            counts.members += group.members.len();
+    /// Adds the groups to `counts`, for metrics.
+    pub fn count(&self, counts: &mut GroupCounts) {
+        for group in self.groups.values() {
+            let key = (group.group_type(), group.state_name());
+            *counts.entry(key).or_default() += 1;
         }
-        counts
     }
 }

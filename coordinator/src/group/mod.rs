@@ -9,6 +9,7 @@ pub mod consumer_protocol;
 mod coordinator;
 mod coordinator_admin;
 pub mod offsets;
+mod partitions;
 pub mod plan;
 pub mod records;
 mod share_calls;
@@ -16,8 +17,9 @@ mod share_group;
 mod share_heartbeat;
 pub mod share_offsets;
 mod state_partitions;
+mod subscribed;
 pub mod timers;
 
 pub use coordinator::GroupCoordinator;
-pub use coordinator_admin::{GroupListing, ShareGroupCounts};
+pub use coordinator_admin::{GroupCounts, GroupListing};
 pub use share_group::ShareGroupState;

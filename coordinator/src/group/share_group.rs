@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::partitions::normal;
 use super::plan::GroupError;
 use super::plan::GroupErrorKind::{FencedMemberEpoch, UnknownMemberId};
 use super::records::{
@@ -218,18 +219,4 @@ fn put<V>(map: &mut BTreeMap<String, V>, key: &str, value: Option<V>) {
         Some(value) => map.insert(key.to_owned(), value),
         None => map.remove(key),
     };
-}
-
-/// Topics ascending, partitions ascending, no empty topic: Kafka writes hash order and empty ones.
-fn normal(topics: &[TopicPartitions]) -> Vec<TopicPartitions> {
-    let mut topics: Vec<_> = topics
-        .iter()
-        .filter(|topic| !topic.partitions.is_empty())
-        .cloned()
-        .collect();
-    topics.sort_unstable();
-    for topic in &mut topics {
-        topic.partitions.sort_unstable();
-    }
-    topics
 }

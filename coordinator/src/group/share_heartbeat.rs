@@ -14,6 +14,7 @@ use super::records::{
 };
 use super::share_group::ShareGroup;
 use super::state_partitions::{self, StateTopic, start_offset};
+use super::subscribed::{Topics, existing, metadata_hash};
 use super::timers::TimerKey;
 use crate::types::{TopicImage, TopicPartition, TopicPartitions, Ts, Uuid};
 
@@ -115,8 +116,6 @@ fn updated_member(
     member.client_host.clone_from(&request.client_host);
     member
 }
-
-type Topics<'a> = BTreeMap<&'a str, (Uuid, i32)>;
 
 struct Heartbeat<'a> {
     group: &'a ShareGroup,
@@ -452,32 +451,4 @@ fn subscriptions_after<'a>(
         .filter(move |(name, count)| **count > 1 || !dropped.contains(*name))
         .map(|(name, _)| name.as_str());
     kept.chain(new.iter().map(String::as_str))
-}
-
-fn existing<'a>(names: impl Iterator<Item = &'a str>, image: &dyn TopicImage) -> Topics<'a> {
-    names
-        .filter_map(|name| Some((name, image.by_name(name)?)))
-        .collect()
-}
-
-/// Changes whenever one of the topics comes, goes, is created anew or grows. 0 for no topics.
-fn metadata_hash(topics: &Topics<'_>) -> i64 {
-    const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
-    const PRIME: u64 = 0x0000_0100_0000_01b3;
-    if topics.is_empty() {
-        return 0;
-    }
-    let mut hash = OFFSET;
-    let mut feed = |bytes: &[u8]| {
-        for &byte in bytes {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(PRIME);
-        }
-    };
-    for (name, (topic_id, count)) in topics {
-        feed(&(name.len() as u64).to_be_bytes());
-        feed(name.as_bytes());
-        feed(&topic_id.0);
-        feed(&count.to_be_bytes());
-    }
-    hash as i64
 }

@@ -50,11 +50,7 @@ fn a_member_without_an_id_is_given_one_and_joins_with_it() {
 #[test]
 fn an_id_that_is_not_used_in_a_session_is_void() {
     let mut shard = Shard::new();
-    let first = JoinRequest {
-        needs_known_id: true,
-        ..request("")
-    };
-    let member_id = shard.join(&first).unwrap().unwrap_err().member_id;
+    let member_id = shard.invited();
     shard.advance(10_000);
     assert_eq!(shard.refused(&request(&member_id)), UnknownMemberId);
     assert_eq!(shard.groups.next_deadline(), None);
@@ -64,11 +60,7 @@ fn an_id_that_is_not_used_in_a_session_is_void() {
 fn a_rebalance_waits_for_those_who_were_given_an_id() {
     let mut shard = Shard::new();
     shard.stable(&[request("")]);
-    let first = JoinRequest {
-        needs_known_id: true,
-        ..request("")
-    };
-    let invited = shard.join(&first).unwrap().unwrap_err().member_id;
+    let invited = shard.invited();
     let leader = shard.send_join(&request("id-1"));
     assert!(!shard.joins.contains_key(&leader));
     shard.send_join(&request(&invited));

@@ -1,6 +1,6 @@
 //! Leaving, alone and together.
 
-use ottla_coordinator::group::classic::{ClassicGroupState, JoinRequest};
+use ottla_coordinator::group::classic::ClassicGroupState;
 use ottla_coordinator::group::plan::GroupErrorKind::{
     FencedInstanceId, RebalanceInProgress, UnknownMemberId,
 };
@@ -81,11 +81,7 @@ fn several_leave_together_each_with_its_own_answer() {
 fn who_was_given_an_id_may_give_it_back() {
     let mut shard = Shard::new();
     shard.stable(&[request("")]);
-    let first = JoinRequest {
-        needs_known_id: true,
-        ..request("")
-    };
-    let invited = shard.join(&first).unwrap().unwrap_err().member_id;
+    let invited = shard.invited();
     let leader = shard.send_join(&request("id-1"));
     assert!(!shard.joins.contains_key(&leader));
     assert_eq!(shard.leave(&[leaving(&invited)]), Ok(vec![Ok(())]));

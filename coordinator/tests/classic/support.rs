@@ -178,6 +178,15 @@ impl Shard {
         self.join(request).unwrap().unwrap_err().kind
     }
 
+    /// The id that a new member is given to join with.
+    pub(crate) fn invited(&mut self) -> String {
+        let first = JoinRequest {
+            needs_known_id: true,
+            ..request("")
+        };
+        self.join(&first).unwrap().unwrap_err().member_id
+    }
+
     pub(crate) fn joined(&self, ticket: Ticket) -> JoinResponse {
         self.joins[&ticket].clone().unwrap()
     }

@@ -2,7 +2,7 @@
 
 use ottla_coordinator::group::plan::{GroupErrorKind, GroupType, ShareHeartbeatRequest};
 
-use crate::support::Shard;
+use crate::support::{Shard, classic_group};
 
 const T: Option<&[&str]> = Some(&["t"]);
 
@@ -251,7 +251,7 @@ fn held_sessions_move_with_the_clock() {
 #[test]
 fn a_group_of_another_type_is_not_a_share_group() {
     let mut shard = shard();
-    shard.groups.note_other_group("g", GroupType::Classic, true);
+    shard.groups.apply(&classic_group("g", true));
     let refused = Err((
         GroupErrorKind::GroupIdNotFound,
         Some("Group g is not a share group.".to_owned()),
@@ -260,13 +260,9 @@ fn a_group_of_another_type_is_not_a_share_group() {
     assert_eq!(shard.beat("m", 1, None), refused);
     assert_eq!(shard.beat("m", -1, None), refused);
     assert_eq!(shard.groups.group_type("g"), Some(GroupType::Classic));
-    shard
-        .groups
-        .note_other_group("g", GroupType::Classic, false);
+    shard.groups.apply(&classic_group("g", false));
     assert!(shard.beat("m", 0, T).is_ok());
-    shard
-        .groups
-        .note_other_group("g", GroupType::Classic, false);
+    shard.groups.apply(&classic_group("g", false));
     assert_eq!(shard.groups.group_type("g"), Some(GroupType::Share));
 }
 

@@ -1,11 +1,13 @@
 //! Listing, describing and deleting share groups, and their offsets.
 
-use ottla_coordinator::group::ShareGroupState;
+use ottla_coordinator::group::consumer::records::{ConsumerRecord, GroupValue};
 use ottla_coordinator::group::plan::{
     AfterDelete, GroupEffect, GroupError, GroupErrorKind, GroupType,
 };
+use ottla_coordinator::group::records::GroupRecord;
+use ottla_coordinator::group::{GroupCounts, ShareGroupState};
 
-use crate::support::{Shard, alter as altered, id, initialize};
+use crate::support::{Shard, alter as altered, classic_group, id, initialize};
 
 const T: Option<&[&str]> = Some(&["t"]);
 
@@ -59,9 +61,10 @@ fn describe_shows_state_epochs_and_members() {
 #[test]
 fn describe_refuses_what_is_no_share_group() {
     let mut shard = Shard::at_once(&[]);
-    shard
-        .groups
-        .note_other_group("c", GroupType::Consumer, true);
+    shard.groups.apply(&GroupRecord::Consumer {
+        group_id: "c".to_owned(),
+        record: ConsumerRecord::Group(Some(GroupValue::default())),
+    });
     let refused = |group: &str| {
         text(
             shard
@@ -103,8 +106,18 @@ fn list_filters_without_regard_to_case() {
     assert_eq!(list(&["sTABLE"], &["SHARE"]), [("g".to_owned(), "Stable")]);
     assert_eq!(list(&["nonsense"], &[]), []);
     assert_eq!(list(&[], &["consumer"]), []);
-    let counts = shard.groups.share_counts();
-    assert_eq!((counts.stable, counts.empty, counts.members), (1, 1, 1));
+    let mut counts = GroupCounts::new();
+    shard.groups.count(&mut counts);
+    let one_each = [
+        ((GroupType::Share, "Empty"), 1),
+        ((GroupType::Share, "Stable"), 1),
+    ];
+    assert_eq!(counts, GroupCounts::from(one_each));
+    let members = |group: &str| {
+        let described = shard.groups.share_describe(group, &shard.topics);
+        described.unwrap().members.len()
+    };
+    assert_eq!((members("g"), members("h")), (1, 0));
 }
 
 #[test]
@@ -271,7 +284,7 @@ fn deleting_offsets_forgets_whole_topics() {
 #[test]
 fn offset_calls_refuse_what_is_no_share_group() {
     let mut shard = Shard::at_once(&[("t", 1)]);
-    shard.groups.note_other_group("c", GroupType::Classic, true);
+    shard.groups.apply(&classic_group("c", true));
     let topics = [("t".to_owned(), vec![(0, 1)])];
     let alter = |group: &str| {
         shard

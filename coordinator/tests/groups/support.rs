@@ -9,7 +9,7 @@ use ottla_coordinator::group::plan::{
     GroupEffect, GroupError, GroupErrorKind, InitializePartition, Plan, ShareGroupConfig,
     ShareHeartbeatRequest, ShareHeartbeatResponse,
 };
-use ottla_coordinator::group::records::GroupRecord;
+use ottla_coordinator::group::records::{ClassicGroupValue, GroupRecord};
 use ottla_coordinator::types::{TopicImage, TopicPartition, Ts, Uuid};
 
 /// Topics by name.
@@ -29,6 +29,14 @@ impl TopicImage for Topics {
 
 pub(crate) fn id(number: u8) -> Uuid {
     Uuid([number; 16])
+}
+
+/// The record of a classic group without members, or its tombstone.
+pub(crate) fn classic_group(group: &str, exists: bool) -> GroupRecord {
+    GroupRecord::ClassicGroup {
+        group_id: group.to_owned(),
+        value: exists.then(ClassicGroupValue::default),
+    }
 }
 
 /// What a heartbeat told the member, short: its epoch and its partitions by topic number.

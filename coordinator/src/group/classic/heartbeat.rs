@@ -25,12 +25,7 @@ impl GroupCoordinator {
         };
         let mut out = Plan::answer(());
         let response = group.heartbeat(now, request, &mut out);
-        Plan {
-            response,
-            records: out.records,
-            effects: out.effects,
-            timers: out.timers,
-        }
+        out.map(|()| response)
     }
 }
 

@@ -94,12 +94,7 @@ impl GroupCoordinator {
         };
         let mut out = Plan::answer(());
         let response = group.join(now, request, ticket, config, &mut out);
-        Plan {
-            response,
-            records: out.records,
-            effects: out.effects,
-            timers: out.timers,
-        }
+        out.map(|()| response)
     }
 
     pub(in crate::group) fn classic_mut(&mut self, group_id: &str) -> Option<&mut ClassicGroup> {

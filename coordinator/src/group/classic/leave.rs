@@ -38,12 +38,7 @@ impl GroupCoordinator {
         if results.iter().any(Result::is_ok) {
             group.members_gone(now, config, &mut out);
         }
-        Plan {
-            response: Ok(results),
-            records: out.records,
-            effects: out.effects,
-            timers: out.timers,
-        }
+        out.map(|()| Ok(results))
     }
 }
 

@@ -34,12 +34,7 @@ impl GroupCoordinator {
             Ok(()) => group.sync(now, request, ticket, &mut out),
             Err(kind) => Some(Err(kind)),
         };
-        Plan {
-            response,
-            records: out.records,
-            effects: out.effects,
-            timers: out.timers,
-        }
+        out.map(|()| response)
     }
 }
 

@@ -3,7 +3,7 @@
 //! Both give each partition of a subscribed topic to exactly one of the topic's subscribers, and
 //! the same output for the same input.
 
-use crate::types::{TopicPartition, TopicPartitions, Uuid};
+use crate::types::{TopicPartitions, Uuid};
 
 use super::{range, uniform};
 
@@ -61,24 +61,4 @@ impl Assignor {
             Self::Range => range::assign(members, count),
         }
     }
-}
-
-/// Partitions in any order as topics and partitions in ascending order.
-pub(super) fn by_topic(mut partitions: Vec<TopicPartition>) -> Vec<TopicPartitions> {
-    partitions.sort_unstable();
-    let mut topics: Vec<TopicPartitions> = Vec::new();
-    for TopicPartition {
-        topic_id,
-        partition,
-    } in partitions
-    {
-        match topics.last_mut() {
-            Some(topic) if topic.topic_id == topic_id => topic.partitions.push(partition),
-            _ => topics.push(TopicPartitions {
-                topic_id,
-                partitions: vec![partition],
-            }),
-        }
-    }
-    topics
 }

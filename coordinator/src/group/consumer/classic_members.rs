@@ -18,6 +18,7 @@ use crate::group::classic::{
     SyncRequest, SyncResponse,
 };
 use crate::group::consumer_protocol::{CONSUMER, ConsumerProtocol, NamedPartitions, Subscription};
+use crate::group::partitions::by_topic;
 use crate::group::plan::GroupErrorKind::{
     FencedInstanceId, GroupMaxSizeReached, IllegalGeneration, InconsistentGroupProtocol,
     MemberIdRequired, RebalanceInProgress, UnknownMemberId,
@@ -180,7 +181,7 @@ fn by_id(owned: &NamedPartitions, image: &dyn TopicImage) -> Vec<TopicPartitions
             partition,
         }));
     }
-    super::assignor::by_topic(all)
+    by_topic(all)
 }
 
 fn join_or_sync_timeout(group: &str, member_id: &str, member: &MemberValue, now: Ts) -> GroupTimer {

@@ -11,6 +11,7 @@ use super::records::{
     ConsumerRecord, CurrentValue, GroupValue, MemberState, MemberValue, RegexValue,
     TargetMetadataValue,
 };
+use crate::group::partitions::normal;
 use crate::group::plan::GroupError;
 use crate::group::plan::GroupErrorKind::{FencedMemberEpoch, UnknownMemberId};
 use crate::types::{TopicPartitions, Uuid};
@@ -208,11 +209,7 @@ impl ConsumerGroup {
             ConsumerRecord::Member(member_id, value) => self.set_member(member_id, value.clone()),
             ConsumerRecord::TargetMetadata(value) => self.target = value.unwrap_or_default(),
             ConsumerRecord::TargetMember(member_id, value) => {
-                put(
-                    &mut self.targets,
-                    member_id,
-                    value.as_deref().map(owned::normal),
-                );
+                put(&mut self.targets, member_id, value.as_deref().map(normal));
             }
             ConsumerRecord::CurrentMember(member_id, value) => {
                 self.set_current(member_id, value.clone());

@@ -14,10 +14,10 @@ use super::records::{
 use super::request::{
     ConsumerGroupConfig, ConsumerHeartbeatRequest, ConsumerHeartbeatResponse, MatchedTopics,
 };
-use super::topics::{self, Topics};
 use crate::group::plan::GroupErrorKind::{GroupMaxSizeReached, InvalidRegularExpression};
 use crate::group::plan::{GroupError, GroupTimer, Plan};
 use crate::group::records::GroupRecord;
+use crate::group::subscribed::{self, Topics};
 use crate::group::timers::TimerKey;
 use crate::types::{TopicPartitions, Ts, Uuid};
 
@@ -246,7 +246,7 @@ impl<'a> Heartbeat<'a> {
     }
 
     /// The subscribed topics that exist, as this heartbeat leaves the subscriptions.
-    fn topics(&self) -> Topics {
+    fn topics(&self) -> Topics<'_> {
         let group = self.group;
         let old = self.before.value;
         let old_names = old.map_or(&[][..], |value| &value.subscribed_topic_names);
@@ -266,7 +266,7 @@ impl<'a> Heartbeat<'a> {
             .chain([self.member.subscribed_topic_regex.as_str()]);
         let by_regex = regexes.flat_map(|regex| self.matched(regex));
         let all = kept.chain(new_names).chain(by_regex);
-        topics::existing(all.map(String::as_str), self.image)
+        subscribed::existing(all.map(String::as_str), self.image)
     }
 
     /// Type 3: the group's epoch, which rises with a changed subscription and with changed topics.
@@ -279,7 +279,7 @@ impl<'a> Heartbeat<'a> {
         if !is_subscription && !self.topics_moved() {
             return group.value.epoch;
         }
-        let metadata_hash = topics::metadata_hash(&self.topics());
+        let metadata_hash = subscribed::metadata_hash(&self.topics());
         if !is_subscription && metadata_hash == group.value.metadata_hash {
             return group.value.epoch;
         }
@@ -365,7 +365,7 @@ impl<'a> Heartbeat<'a> {
         values.into_keys().zip(assigned).collect()
     }
 
-    fn subscribed_ids(&self, value: &MemberValue, topics: &Topics) -> BTreeSet<Uuid> {
+    fn subscribed_ids(&self, value: &MemberValue, topics: &Topics<'_>) -> BTreeSet<Uuid> {
         let names = value.subscribed_topic_names.iter();
         names
             .chain(self.matched(&value.subscribed_topic_regex))
@@ -383,7 +383,7 @@ impl<'a> Heartbeat<'a> {
         if is_there && is_same && !self.topics_moved() {
             return current;
         }
-        let names = topics::existing(
+        let names = subscribed::existing(
             self.member
                 .subscribed_topic_names
                 .iter()

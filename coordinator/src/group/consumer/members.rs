@@ -10,12 +10,12 @@ use super::records::{
     ConsumerRecord, CurrentValue, GroupValue, MemberState, MemberValue, Owned, TargetMetadataValue,
 };
 use super::request::{ConsumerGroupConfig, ConsumerHeartbeatRequest, ConsumerHeartbeatResponse};
-use super::topics;
 use crate::group::plan::GroupErrorKind::{
     FencedInstanceId, InvalidRequest, UnknownMemberId, UnreleasedInstanceId, UnsupportedAssignor,
 };
 use crate::group::plan::{GroupError, Plan};
 use crate::group::records::GroupRecord;
+use crate::group::subscribed;
 use crate::types::TopicImage;
 
 /// What can be refused by looking at the request alone.
@@ -257,7 +257,7 @@ pub(in crate::group) fn removal(
     let epoch = group.value.epoch.saturating_add(1);
     records.push(ConsumerRecord::Group(Some(GroupValue {
         epoch,
-        metadata_hash: topics::metadata_hash(&topics::existing(all, image)),
+        metadata_hash: subscribed::metadata_hash(&subscribed::existing(all, image)),
     })));
     if members_gone == group.members.len() {
         let value = TargetMetadataValue {
@@ -280,12 +280,13 @@ fn forget(
     less(regexes, &value.subscribed_topic_regex);
 }
 
-/// Whether a member whose rebalance timeout passed has still not given up its partitions.
-pub(in crate::group) fn is_revoking(group: &ConsumerGroup, member_id: &str) -> bool {
-    group
-        .currents
-        .get(member_id)
-        .is_some_and(|current| current.state == MemberState::UnrevokedPartitions)
+/// Whether a member is gone once its rebalance timeout has passed: it has partitions to give up, or
+/// speaks the classic protocol, in which it has to join again or to fetch its assignment.
+pub(in crate::group) fn is_awaited(group: &ConsumerGroup, member_id: &str) -> bool {
+    let is_classic = |member: &MemberValue| member.classic.is_some();
+    let is_revoking = |current: &CurrentValue| current.state == MemberState::UnrevokedPartitions;
+    group.members.get(member_id).is_some_and(is_classic)
+        || group.currents.get(member_id).is_some_and(is_revoking)
 }
 
 /// All records of a group as tombstones: how a group is deleted.

@@ -10,12 +10,12 @@ use super::records::{
     ClassicMetadata, ConsumerRecord, CurrentValue, GroupValue, MemberState, MemberValue, Owned,
     TargetMetadataValue,
 };
-use super::topics;
 use crate::group::classic::group::{ClassicGroup, ClassicMember};
 use crate::group::consumer_protocol::{Blob, CONSUMER, ConsumerProtocol, NamedPartitions};
 use crate::group::plan::GroupErrorKind::GroupIdNotFound;
 use crate::group::plan::{GroupError, GroupTimer};
 use crate::group::records::{ClassicGroupValue, ClassicMemberValue, GroupRecord};
+use crate::group::subscribed;
 use crate::group::timers::TimerKey;
 use crate::types::{TopicImage, Ts};
 
@@ -62,11 +62,11 @@ pub(in crate::group) fn upgrade(
             Some(current(epoch, assigned)),
         ));
     }
-    let topics = topics::existing(names.iter().map(String::as_str), image);
+    let topics = subscribed::existing(names.iter().map(String::as_str), image);
     let mut records = infos;
     records.push(ConsumerRecord::Group(Some(GroupValue {
         epoch,
-        metadata_hash: topics::metadata_hash(&topics),
+        metadata_hash: subscribed::metadata_hash(&topics),
     })));
     records.append(&mut targets);
     records.push(ConsumerRecord::TargetMetadata(Some(TargetMetadataValue {

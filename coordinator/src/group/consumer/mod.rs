@@ -12,7 +12,6 @@ mod range;
 mod reconcile;
 pub mod records;
 pub mod request;
-mod topics;
 mod uniform;
 
 pub(super) use group::ConsumerGroup;

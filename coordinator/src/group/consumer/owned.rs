@@ -15,20 +15,6 @@ pub(super) fn topics(owned: &Owned) -> Vec<TopicPartitions> {
         .collect()
 }
 
-/// Topics ascending, partitions ascending, none empty: others write hash order and empty topics.
-pub(super) fn normal(topics: &[TopicPartitions]) -> Vec<TopicPartitions> {
-    let mut topics: Vec<_> = topics
-        .iter()
-        .filter(|topic| !topic.partitions.is_empty())
-        .cloned()
-        .collect();
-    topics.sort_unstable();
-    for topic in &mut topics {
-        topic.partitions.sort_unstable();
-    }
-    topics
-}
-
 pub(super) fn add(owned: &mut Owned, topic_id: Uuid, partition: i32, epoch: i32) {
     owned.entry(topic_id).or_default().insert(partition, epoch);
 }

@@ -7,7 +7,8 @@
 
 use std::collections::BTreeMap;
 
-use super::assignor::{AssignorMember, by_topic};
+use super::assignor::AssignorMember;
+use crate::group::partitions::by_topic;
 use crate::types::{TopicPartition, TopicPartitions, Uuid};
 
 pub(super) fn assign(

@@ -12,7 +12,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::assignor::{AssignorMember, by_topic};
+use super::assignor::AssignorMember;
+use crate::group::partitions::by_topic;
 use crate::types::{TopicPartition, TopicPartitions, Uuid};
 
 pub(super) fn assign(

@@ -94,7 +94,7 @@ impl GroupCoordinator {
                 group.check_commit(request.member_id, request.instance_id, request.generation)
             }
             Some(Group::Consumer(group)) => check_consumer_commit(group, request),
-            Some(Group::Share(_) | Group::Other(_)) => Err(GroupError::bare(GroupIdNotFound)),
+            Some(Group::Share(_)) => Err(GroupError::bare(GroupIdNotFound)),
             None if request.generation < 0 => Ok(()),
             None if request.knows_epochs => Err(GroupError::bare(GroupIdNotFound)),
             None => Err(GroupError::bare(IllegalGeneration)),
@@ -127,7 +127,7 @@ impl GroupCoordinator {
         match self.groups.get(group_id) {
             Some(Group::Consumer(group)) => group.check_fetch(member_id, member_epoch)?,
             Some(Group::Classic(_)) => {}
-            Some(Group::Share(_) | Group::Other(_)) | None => return Ok(None),
+            Some(Group::Share(_)) | None => return Ok(None),
         }
         Ok(self.offsets.group(group_id))
     }

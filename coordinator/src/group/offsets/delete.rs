@@ -47,7 +47,7 @@ impl GroupCoordinator {
             return Err(GroupError::bare(InvalidGroupId));
         }
         let group = match self.groups.get(group_id) {
-            None | Some(Group::Share(_) | Group::Other(_)) => {
+            None | Some(Group::Share(_)) => {
                 return Err(GroupError::bare(GroupIdNotFound));
             }
             Some(group) => group,
@@ -78,10 +78,8 @@ impl GroupCoordinator {
 
     /// `DeleteGroups` of one group, with all that it owns. Errors have no message, as in Kafka.
     pub fn delete_group(&self, group_id: &str) -> Result<Plan<()>, GroupError> {
-        let group = match self.groups.get(group_id) {
-            None | Some(Group::Other(_)) => return Err(GroupError::bare(GroupIdNotFound)),
-            Some(group) => group,
-        };
+        let group = self.groups.get(group_id);
+        let group = group.ok_or_else(|| GroupError::bare(GroupIdNotFound))?;
         if !is_empty_group(group) {
             return Err(GroupError::bare(NonEmptyGroup));
         }

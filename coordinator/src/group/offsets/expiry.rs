@@ -80,7 +80,7 @@ impl GroupCoordinator {
         to: &mut Vec<GroupRecord>,
     ) {
         match group {
-            Group::Share(_) | Group::Other(_) => return,
+            Group::Share(_) => return,
             // Somebody is about to join.
             Group::Classic(group) if !group.invited.is_empty() => return,
             Group::Classic(_) | Group::Consumer(_) => {}

@@ -50,7 +50,7 @@ impl GroupCoordinator {
                 })
             }
             Group::Consumer(group) => NeededTopics::Of(group),
-            Group::Share(_) | Group::Other(_) => NeededTopics::Some(BTreeSet::new()),
+            Group::Share(_) => NeededTopics::Some(BTreeSet::new()),
         }
     }
 }
@@ -82,7 +82,6 @@ pub(super) fn is_empty_group(group: &Group) -> bool {
         Group::Share(group) => group.members.is_empty(),
         Group::Classic(group) => group.state == ClassicGroupState::Empty,
         Group::Consumer(group) => group.members.is_empty(),
-        Group::Other(_) => false,
     }
 }
 
@@ -94,7 +93,7 @@ pub(super) fn group_tombstones(group_id: &str, group: &Group) -> Vec<GroupRecord
             value: None,
         }],
         Group::Consumer(group) => deletion(group),
-        Group::Share(_) | Group::Other(_) => Vec::new(),
+        Group::Share(_) => Vec::new(),
     }
 }
 
@@ -103,7 +102,7 @@ impl Unused {
         match group {
             Group::Classic(group) => group.offsets_unused(),
             Group::Consumer(_) => Self::SinceCommit,
-            Group::Share(_) | Group::Other(_) => Self::Never,
+            Group::Share(_) => Self::Never,
         }
     }
 }
