@@ -1,5 +1,5 @@
-//! The API keys of Apache Kafka 4.4.0: number, name, and the first version that is "flexible"
-//! (compact lengths and tagged fields, KIP-482).
+//! The API keys of Apache Kafka 4.4.0 and Ottla's own: number, name, and the first version that is
+//! "flexible" (compact lengths and tagged fields, KIP-482).
 
 /// Stands for "no version of this API is flexible".
 const NEVER: i16 = i16::MAX;
@@ -11,7 +11,7 @@ macro_rules! api_keys {
             pub const $konst: i16 = $key;
         )*
 
-        /// The name of an API as Kafka writes it; `None` for a key that 4.4.0 does not have.
+        /// The name of an API as Kafka writes it; `None` for a key that neither 4.4.0 nor Ottla has.
         pub const fn name(key: i16) -> Option<&'static str> {
             match key {
                 $($key => Some(stringify!($name)),)*
@@ -29,8 +29,11 @@ macro_rules! api_keys {
     };
 }
 
-/// The highest key of Kafka 4.4.0; the keys run from 0 to it without a hole.
+/// The highest key of Kafka 4.4.0; its keys run from 0 to it without a hole.
 pub const MAX: i16 = UNREGISTER_CONTROLLER;
+
+/// The keys of Ottla's own APIs, in order.
+pub const OWN: [i16; 2] = [ALTER_SHARE_GROUP_DELIVERY, DESCRIBE_SHARE_GROUP_DELIVERY];
 
 api_keys! {
     PRODUCE = 0 Produce 9
@@ -128,6 +131,9 @@ api_keys! {
     DELETE_SHARE_GROUP_OFFSETS = 92 DeleteShareGroupOffsets 0
     STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE = 93 StreamsGroupTopologyDescriptionUpdate 0
     UNREGISTER_CONTROLLER = 94 UnregisterController 0
+    // Ottla's own, far beyond what Kafka hands out.
+    ALTER_SHARE_GROUP_DELIVERY = 20000 AlterShareGroupDelivery 0
+    DESCRIBE_SHARE_GROUP_DELIVERY = 20001 DescribeShareGroupDelivery 0
 }
 
 #[cfg(test)]
@@ -136,11 +142,15 @@ mod tests {
 
     #[test]
     fn every_key_up_to_the_last_has_a_name() {
-        for key in 0..=MAX {
+        for key in (0..=MAX).chain(OWN) {
             assert!(name(key).is_some(), "{key}");
         }
         assert_eq!(name(-1), None);
         assert_eq!(name(MAX + 1), None);
         assert_eq!(name(SHARE_FETCH), Some("ShareFetch"));
+        assert_eq!(
+            name(ALTER_SHARE_GROUP_DELIVERY),
+            Some("AlterShareGroupDelivery")
+        );
     }
 }

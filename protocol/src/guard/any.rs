@@ -19,6 +19,7 @@ macro_rules! every_request {
             AlterPartitionReassignmentsRequest
             AlterPartitionRequest
             AlterReplicaLogDirsRequest
+            AlterShareGroupDeliveryRequest
             AlterShareGroupOffsetsRequest
             AlterUserScramCredentialsRequest
             ApiVersionsRequest
@@ -48,6 +49,7 @@ macro_rules! every_request {
             DescribeLogDirsRequest
             DescribeProducersRequest
             DescribeQuorumRequest
+            DescribeShareGroupDeliveryRequest
             DescribeShareGroupOffsetsRequest
             DescribeTopicPartitionsRequest
             DescribeTransactionsRequest

@@ -1,4 +1,5 @@
-//! The shapes of all requests of Kafka 4.4: primitives in wire order, over all versions.
+//! The shapes of all requests of Kafka 4.4 and of Ottla's own: primitives in wire order, over all
+//! versions.
 //!
 //! A row says key, first and last version, fields. `bool` is an `I8`, `uint16` an `I16`, `float64` an
 //! `I64`, records are a `BLOB`: only widths matter here. A comment names a list that takes several lines.
@@ -261,6 +262,8 @@ pub(crate) static REQUESTS: &[Shape] = &[
         ]),
     ]),
     row(UNREGISTER_CONTROLLER, 0, 0, &[I32]),
+    row(ALTER_SHARE_GROUP_DELIVERY, 0, 0, &[STR, I8, STR.null()]),
+    row(DESCRIBE_SHARE_GROUP_DELIVERY, 0, 0, &[STRS]),
 ];
 
 /// What a consumer puts into `JoinGroup` as its metadata (protocol type "consumer").

@@ -48,6 +48,7 @@ fixed_width! {
     i16: put_i16 try_get_i16
     i32: put_i32 try_get_i32
     i64: put_i64 try_get_i64
+    f64: put_f64 try_get_f64
 }
 
 impl Field for bool {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod admin;
+mod delivery;
 mod log_dirs;
 mod offsets;
 mod share;
