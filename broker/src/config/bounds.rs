@@ -112,7 +112,22 @@ pub(super) fn check_group(
             return Err(format!("{session} must be greater than {heartbeat}"));
         }
     }
-    Ok(())
+    check_window(effective)
+}
+
+/// The time that the breaker of dead letters looks back over.
+pub(super) const WINDOW: &str = "share.group.dlq.circuit.breaker.window.ms";
+/// Into how many buckets of equal length it is cut.
+pub(super) const BUCKETS: &str = "share.group.dlq.circuit.breaker.window.buckets";
+
+/// Whether the breaker's buckets are whole milliseconds of equal length.
+fn check_window(effective: Numbers<'_>) -> Result<(), String> {
+    match (effective(WINDOW), effective(BUCKETS)) {
+        (Some(window), Some(buckets)) if buckets > 0 && window % buckets != 0 => Err(format!(
+            "{BUCKETS} ({buckets}) must divide {WINDOW} ({window}) without a rest"
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// What is wrong with the broker's own defaults and bounds. The texts are Kafka's.

@@ -43,8 +43,8 @@ impl Configs {
     fn inherit(&mut self) {
         let of_broker = |id| {
             let texts = |scope| {
-                let rows = table::rows(scope).iter();
-                rows.map(|def| (def.name, self.inherited_now(id, def)))
+                table::all(scope)
+                    .map(|def| (def.name, self.inherited_now(id, def)))
                     .collect()
             };
             let inherited = Inherited {
@@ -212,6 +212,10 @@ impl Configs {
         let mut group =
             GroupConfig::resolve(&|key| self.group_text(id, table::find(Scope::Group, key)?, own))
                 .expect("every group config that holds was checked against its row");
+        // A default that changed with a restart may no longer fit what the group has stored.
+        let buckets = i64::from(group.share.dlq_breaker_window_buckets.max(1));
+        let window = &mut group.share.dlq_breaker_window_ms;
+        *window = (*window - *window % buckets).max(buckets);
         // Clamping may leave a session no longer than the heartbeats that keep it alive.
         let below =
             |heartbeat: &mut i32, session: i32| *heartbeat = (*heartbeat).min((session - 1).max(1));

@@ -217,16 +217,9 @@ impl Configs {
     }
 
     fn describe_broker(&self, broker: i32) -> Vec<ConfigEntry> {
-        let rows = table::rows(Scope::Broker)
-            .iter()
-            .filter(|def| !def.internal);
-        let ours = table::ottla_rows()
-            .iter()
-            .filter(|def| !def.name.contains(char::is_uppercase));
-        let mut entries: Vec<_> = rows
-            .chain(ours)
-            .map(|def| self.broker_entry(broker, def))
-            .collect();
+        let rows = table::all(Scope::Broker)
+            .filter(|def| !def.internal && !def.name.contains(char::is_uppercase));
+        let mut entries: Vec<_> = rows.map(|def| self.broker_entry(broker, def)).collect();
         for key in self.statics().given_keys(broker) {
             if table::find(Scope::Broker, key).is_none_or(|def| def.internal) {
                 entries.push(self.unlisted(broker, key));
@@ -354,9 +347,7 @@ impl Configs {
 
 /// The rows that `DescribeConfigs` lists: an internal one only where it is set.
 fn shown(scope: Scope, own: &Own) -> impl Iterator<Item = &'static ConfigDef> {
-    table::rows(scope)
-        .iter()
-        .filter(move |def| !def.internal || own.contains_key(def.name))
+    table::all(scope).filter(move |def| !def.internal || own.contains_key(def.name))
 }
 
 /// The coarser units of a duration that has a key in milliseconds.

@@ -16,10 +16,13 @@ for Ottla is accepted, checked and shown by `kafka-configs`; one that nobody kno
 What asks for something that Ottla does not serve ends the process with status 78, and the last line of its
 output says why.
 
+The group configs that are ours stand after Kafka's.
+
 Values come from, the later winning: Kafka's defaults, the profile, the `--config` file (a
 `server.properties`), `KAFKA_*` environment variables (as in the apache/kafka image: `KAFKA_NUM_PARTITIONS`
 is `num.partitions`; `__` is `_`, `___` is `-`), `--set KEY=VALUE`, flags of their own, the dynamic default of
-all brokers, the dynamic config of a broker; for topics and groups, their own config.
+all brokers, the dynamic config of a broker; for groups, `ottla.group.default.KEY`; for topics and groups, their
+own config.
 
 `metadata.version=N` and `feature.NAME=N` set the level of a feature.
 ";
@@ -71,7 +74,7 @@ fn ottla_section(page: &mut String) {
         page,
         "| key | type | default | meaning |\n|---|---|---|---|"
     );
-    for def in table::ottla_rows() {
+    for def in table::ours(Scope::Broker) {
         let kind = def.kind.name().to_ascii_lowercase();
         put!(
             page,
@@ -134,7 +137,8 @@ fn section(page: &mut String, title: &str, scope: Scope, columns: &[&str]) {
     put!(page, "\n## {title}\n");
     put!(page, "| key | {} | meaning |", columns.join(" | "));
     put!(page, "|---{}|---|", "|---".repeat(columns.len()));
-    for def in table::rows(scope) {
+    let ours = table::ours(scope).iter().filter(|_| scope == Scope::Group);
+    for def in table::rows(scope).iter().chain(ours) {
         let mut cells = vec![format!("`{}`", def.name)];
         cells.extend(columns.iter().map(|column| cell(def, column)));
         let internal = if def.internal { "Internal. " } else { "" };

@@ -60,7 +60,7 @@ snapshot! {
 }
 
 snapshot! {
-    /// What a share group runs with (KIP-932, KIP-1191). Times are milliseconds.
+    /// What a share group runs with (KIP-932, KIP-1191, drafts KIP-1249 and KIP-1316). Times are milliseconds.
     pub struct ShareGroupConfig {
         /// Silence after which a member is removed.
         pub session_timeout_ms: i32 = "share.session.timeout.ms",
@@ -84,6 +84,30 @@ snapshot! {
         pub dlq_topic_name: String = "errors.deadletterqueue.topic.name",
         /// Whether a dead letter carries the record's key and value.
         pub dlq_copy_record_enable: bool = "errors.deadletterqueue.copy.record.enable",
+        /// How long a record waits for its dead letter; -1 is no limit (draft KIP-1316).
+        pub dlq_write_timeout_ms: i64 = "share.group.dlq.write.timeout.ms",
+        /// Whether the circuit breaker is on (draft KIP-1316).
+        pub dlq_breaker_enable: bool = "share.group.dlq.circuit.breaker.enable",
+        /// The rate of dead letters, over 0 and at most 1, at which the breaker trips.
+        pub dlq_breaker_threshold: f64 = "share.group.dlq.circuit.breaker.threshold",
+        /// The time that the breaker looks back over; a multiple of its buckets.
+        pub dlq_breaker_window_ms: i64 = "share.group.dlq.circuit.breaker.window.ms",
+        /// Into how many buckets the window is cut.
+        pub dlq_breaker_window_buckets: i32 = "share.group.dlq.circuit.breaker.window.buckets",
+        /// The records that a window needs before the breaker may trip.
+        pub dlq_breaker_min_messages: i64 = "share.group.dlq.circuit.breaker.min.messages",
+        /// Whether a tripped group is resumed by itself.
+        pub dlq_breaker_auto_resume_enable: bool = "share.group.dlq.circuit.breaker.auto.resume.enable",
+        /// How long after the trip it is resumed by itself.
+        pub dlq_breaker_auto_resume_ms: i64 = "share.group.dlq.circuit.breaker.auto.resume.ms",
+        /// Whether no other group's config may name this group's dead-letter topic.
+        pub dlq_strict_isolation: bool = "share.group.dlq.strict.isolation",
+        /// Whether delivery is paused by the config (draft KIP-1249).
+        pub delivery_paused: bool = "ottla.share.delivery.paused",
+        /// Whether a dead letter may go to the topic that its record came from.
+        pub dlq_allow_loop: bool = "ottla.share.dlq.allow.loop",
+        /// Whether dead letters that are given up pause the delivery.
+        pub dlq_timeout_pause_enable: bool = "ottla.share.dlq.timeout.pause.enable",
     }
 }
 

@@ -28,6 +28,7 @@ mod table_broker;
 mod table_docs;
 mod table_group;
 mod table_ottla;
+mod table_ottla_group;
 mod table_topic;
 mod topic;
 pub mod value;

@@ -238,7 +238,9 @@ impl StaticConfig {
                 .get(key)
                 .and_then(|s| s.value.parse().ok())
         };
-        let effective = |key: &str| own(key).or_else(|| broker(&format!("group.{key}")));
+        let row = |key: &str| table::find(Scope::Group, key)?.default?.parse().ok();
+        let inherited = |key: &str| broker(&format!("group.{key}")).or_else(|| row(key));
+        let effective = |key: &str| own(key).or_else(|| inherited(key));
         bounds::check_group(&own, &effective, &broker)
             .map_err(|problem| ConfigError::invalid(format!("ottla.group.default: {problem}")))
     }

@@ -1,10 +1,10 @@
 //! The one configuration table: every Kafka 4.4.0 broker, topic, group and client-metrics config, and ours.
 //!
 //! Parsing, `AlterConfigs` checks, `DescribeConfigs` and `docs/configuration.md` all come from these rows.
-//! The rows themselves are in `table_broker.rs`, `table_topic.rs`, `table_group.rs` and `table_ottla.rs`;
-//! what the more important Kafka keys mean is in `table_docs.rs`.
+//! Kafka's rows are in `table_broker.rs`, `table_topic.rs` and `table_group.rs`, ours in `table_ottla.rs` and
+//! `table_ottla_group.rs`; what the more important Kafka keys mean is in `table_docs.rs`.
 
-use super::{table_broker, table_docs, table_group, table_ottla, table_topic};
+use super::{table_broker, table_docs, table_group, table_ottla, table_ottla_group, table_topic};
 
 /// The type of a config, as `DescribeConfigs` reports it (KIP-569).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -292,7 +292,7 @@ pub const CLIENT_METRICS: &[ConfigDef] = &[
     .doc("Prefixes of the names of the metrics to push; empty pushes none, `*` all."),
 ];
 
-/// Every row of one scope, sorted by name. Ottla's own broker keys are in [`ottla_rows`].
+/// Every row of one scope that is Kafka's, sorted by name.
 pub fn rows(scope: Scope) -> &'static [ConfigDef] {
     match scope {
         Scope::Broker => table_broker::ROWS,
@@ -302,23 +302,27 @@ pub fn rows(scope: Scope) -> &'static [ConfigDef] {
     }
 }
 
-/// Ottla's own broker keys, sorted by name; capitals in a name stand for a part that varies.
-pub fn ottla_rows() -> &'static [ConfigDef] {
-    table_ottla::ROWS
+/// Every row of one scope that is Ottla's own, sorted by name; capitals in a broker key stand for a part
+/// that varies.
+pub fn ours(scope: Scope) -> &'static [ConfigDef] {
+    match scope {
+        Scope::Broker => table_ottla::ROWS,
+        Scope::Group => table_ottla_group::ROWS,
+        Scope::Topic | Scope::ClientMetrics => &[],
+    }
 }
 
-/// The row of `name`; a broker key is also looked for among Ottla's own.
+/// Every row of one scope: Kafka's, then ours.
+pub fn all(scope: Scope) -> impl Iterator<Item = &'static ConfigDef> {
+    rows(scope).iter().chain(ours(scope))
+}
+
+/// The row of `name`, Kafka's or ours.
 pub fn find(scope: Scope, name: &str) -> Option<&'static ConfigDef> {
     let search = |rows: &'static [ConfigDef]| {
         rows.binary_search_by(|row| row.name.cmp(name))
             .ok()
             .map(|at| &rows[at])
     };
-    search(rows(scope)).or_else(|| {
-        if scope == Scope::Broker {
-            search(ottla_rows())
-        } else {
-            None
-        }
-    })
+    search(rows(scope)).or_else(|| search(ours(scope)))
 }

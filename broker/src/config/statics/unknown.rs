@@ -37,9 +37,7 @@ pub(super) fn suggestion(key: &str) -> String {
 /// The known broker key with the fewest edits, at most a third of the key's length.
 fn nearest(key: &str) -> Option<&'static str> {
     let limit = (key.chars().count() / 3).min(8);
-    table::rows(Scope::Broker)
-        .iter()
-        .chain(table::ottla_rows())
+    table::all(Scope::Broker)
         .map(|row| (distance(key, row.name), row.name))
         .min()
         .filter(|(distance, _)| *distance <= limit)

@@ -1,6 +1,7 @@
 use ottla_protocol::ErrorCode;
 
 use super::*;
+use crate::config::table::{self, Scope};
 use crate::config::{ConfigEntry, ConfigSource};
 
 fn entries(configs: &Configs, kind: ResourceType, name: &str) -> Vec<ConfigEntry> {
@@ -33,10 +34,16 @@ fn triple(name: &str, value: &str, source: ConfigSource) -> (String, String, Con
 #[test]
 fn a_group_has_all_its_configs_whether_it_exists_or_not() {
     let configs = measured();
-    assert_eq!(
-        entries(&configs, ResourceType::Group, "never-seen").len(),
-        21
-    );
+    let all = entries(&configs, ResourceType::Group, "never-seen");
+    let names = |rows: &[table::ConfigDef]| -> Vec<&'static str> {
+        let shown = rows.iter().filter(|row| !row.internal);
+        shown.map(|row| row.name).collect()
+    };
+    let kafkas = names(table::rows(Scope::Group));
+    let ours = names(table::ours(Scope::Group));
+    assert_eq!((kafkas.len(), ours.len()), (21, 12));
+    let listed: Vec<_> = all.iter().map(|entry| entry.name.as_str()).collect();
+    assert_eq!(listed, [kafkas, ours].concat(), "Kafka's come first");
     let lock = one(
         &configs,
         ResourceType::Group,
@@ -70,7 +77,10 @@ fn what_a_group_sets_comes_first_and_an_internal_config_shows_once_it_is_set() {
         "share.assignor.offload.enable",
         Some("false"),
     ));
-    assert_eq!(entries(&configs, ResourceType::Group, "g").len(), 22);
+    assert_eq!(
+        entries(&configs, ResourceType::Group, "g").len(),
+        21 + 1 + 12
+    );
     let session = one(
         &configs,
         ResourceType::Group,

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod alter;
+mod dead_letters;
 mod describe;
 mod resolve;
 mod statics;

@@ -13,11 +13,8 @@ fn all_scopes() -> [Scope; 4] {
 
 #[test]
 fn rows_are_sorted_so_that_they_are_found() {
-    for rows in all_scopes()
-        .map(table::rows)
-        .into_iter()
-        .chain([table::ottla_rows()])
-    {
+    let ours = all_scopes().map(table::ours);
+    for rows in all_scopes().map(table::rows).into_iter().chain(ours) {
         assert!(rows.windows(2).all(|pair| pair[0].name < pair[1].name));
     }
     assert!(
@@ -26,7 +23,7 @@ fn rows_are_sorted_so_that_they_are_found() {
             .all(|pair| pair[0].key < pair[1].key)
     );
     for scope in all_scopes() {
-        for row in table::rows(scope) {
+        for row in table::all(scope) {
             assert_eq!(
                 table::find(scope, row.name).map(|found| found.name),
                 Some(row.name)
@@ -61,7 +58,7 @@ fn the_table_has_every_config_of_kafka_4_4() {
 #[test]
 fn every_default_is_valid() {
     for scope in all_scopes() {
-        for row in table::rows(scope).iter().chain(table::ottla_rows()) {
+        for row in table::all(scope) {
             if let Some(default) = row.default {
                 assert_eq!(check(row, default).as_deref(), Ok(default), "{}", row.name);
             }
@@ -142,8 +139,9 @@ fn the_desk_profile_changes_existing_configs_within_their_ranges() {
 #[test]
 fn every_key_of_ours_is_documented() {
     assert!(
-        table::ottla_rows()
-            .iter()
+        all_scopes()
+            .into_iter()
+            .flat_map(table::ours)
             .all(|row| !row.documentation().is_empty())
     );
 }
