@@ -29,13 +29,14 @@ const fn feature(name: &'static str, min: i16, max: i16, default: i16) -> Featur
     }
 }
 
-/// Every feature, with the levels of Apache Kafka 4.4.0. A level says what clients may expect; an
+/// Every feature, with the levels of Apache Kafka 4.4.0, and Ottla's own. A level says what clients may expect; an
 /// API that is not advertised is not served whatever the level.
 pub const SUPPORTED: &[Feature] = &[
     feature("eligible.leader.replicas.version", 0, 1, 1),
     feature("group.version", 0, 1, 1),
     feature("kraft.version", 0, 1, 1),
     feature(METADATA_VERSION, 7, 33, 33),
+    feature(SHARE_PAUSE_VERSION, 0, 1, 1),
     feature("share.version", 0, 2, 2),
     feature("streams.version", 0, 1, 1),
     feature("transaction.version", 0, 2, 2),
@@ -43,6 +44,9 @@ pub const SUPPORTED: &[Feature] = &[
 
 /// The feature that no cluster is without.
 pub const METADATA_VERSION: &str = "metadata.version";
+
+/// The feature of pausing share groups and of the circuit breaker (KIP-1249 and KIP-1316, drafts).
+pub const SHARE_PAUSE_VERSION: &str = "share.pause.version";
 
 /// How UpdateFeatures may lower a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

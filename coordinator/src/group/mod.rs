@@ -13,6 +13,7 @@ mod partitions;
 pub mod plan;
 pub mod records;
 mod share_calls;
+mod share_delivery;
 mod share_group;
 mod share_heartbeat;
 pub mod share_offsets;
@@ -22,4 +23,5 @@ pub mod timers;
 
 pub use coordinator::GroupCoordinator;
 pub use coordinator_admin::{GroupCounts, GroupListing};
+pub use share_delivery::{MAX_NOTE, ResumeOf};
 pub use share_group::ShareGroupState;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::consumer::records::ConsumerRecord;
 use super::consumer_protocol::Blob;
 use super::offsets::CommittedOffset;
+pub use crate::share::delivery::{Pause, PauseReason};
 use crate::types::{TopicPartitions, Ts, Uuid};
 
 /// One record of `__consumer_offsets` that belongs to a group.
@@ -196,6 +197,8 @@ pub struct ShareGroupValue {
     pub epoch: i32,
     /// Hash of the subscribed topics (opaque); 0 when there are none.
     pub metadata_hash: i64,
+    /// Why delivery is paused, if it is (KIP-1249, a draft).
+    pub pause: Option<Pause>,
     /// Tagged fields that this version does not know, by tag; kept whenever the record is rewritten.
     pub unknown_tags: BTreeMap<i32, Vec<u8>>,
 }

@@ -422,13 +422,12 @@ pub(super) fn removal(
 }
 
 fn epoch_record(group: &ShareGroup, epoch: i32, metadata_hash: i64) -> GroupRecord {
-    let unknown_tags = group.value.unknown_tags.clone();
     GroupRecord::ShareGroup {
         group_id: group.id.clone(),
         value: Some(ShareGroupValue {
             epoch,
             metadata_hash,
-            unknown_tags,
+            ..group.value.clone()
         }),
     }
 }

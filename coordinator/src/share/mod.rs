@@ -3,7 +3,10 @@
 mod acknowledge;
 mod acquire;
 mod batches;
+pub mod breaker;
 pub mod cell;
+pub mod delivery;
+pub mod delivery_cell;
 mod in_flight;
 mod locks;
 pub mod partition;

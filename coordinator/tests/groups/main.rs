@@ -5,6 +5,7 @@
 mod assignment;
 mod assignor;
 mod committed;
+mod delivery;
 mod heartbeat;
 mod offsets;
 mod restart;

@@ -75,7 +75,8 @@ mod tests {
     use std::collections::BTreeMap;
 
     use ottla_coordinator::group::records::{
-        NamedTopicPartitions, ShareCurrentMemberValue, ShareGroupValue, ShareStatePartitionsValue,
+        NamedTopicPartitions, Pause, PauseReason, ShareCurrentMemberValue, ShareGroupValue,
+        ShareStatePartitionsValue,
     };
     use ottla_coordinator::types::{TopicPartitions, Uuid as TopicId};
 
@@ -99,7 +100,12 @@ mod tests {
                 value: Some(ShareGroupValue {
                     epoch: 3,
                     metadata_hash: 9,
-                    unknown_tags: BTreeMap::from([(9000, vec![1, 2])]),
+                    pause: Some(Pause {
+                        reason: PauseReason::BreakerTripped,
+                        since: 5,
+                        note: "n".repeat(200),
+                    }),
+                    unknown_tags: BTreeMap::from([(8999, vec![1, 2]), (9003, vec![3])]),
                 }),
             },
             GroupRecord::ShareTargetMember {

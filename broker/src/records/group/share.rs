@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use ottla_coordinator::group::records::{
-    GroupRecord, NamedTopicPartitions, ShareCurrentMemberValue, ShareGroupValue, ShareMemberValue,
-    ShareStatePartitionsValue, ShareTargetMetadataValue,
+    GroupRecord, NamedTopicPartitions, Pause, PauseReason, ShareCurrentMemberValue,
+    ShareGroupValue, ShareMemberValue, ShareStatePartitionsValue, ShareTargetMetadataValue,
 };
 use ottla_coordinator::types::TopicPartitions;
 use ottla_protocol::Uuid;
@@ -33,7 +33,7 @@ pub(super) fn group(group_id: &str, value: Option<&ShareGroupValue>) -> Wire {
     let value = value.map(|v| ShareGroupMetadataValue {
         epoch: v.epoch,
         metadata_hash: v.metadata_hash,
-        tags: from_tags(&v.unknown_tags),
+        tags: group_tags(v),
     });
     Wire::ShareGroupMetadata(group_key(group_id), value)
 }
@@ -107,11 +107,7 @@ pub(super) fn decode(record: Wire) -> Option<GroupRecord> {
         },
         Wire::ShareGroupMetadata(key, value) => GroupRecord::ShareGroup {
             group_id: key.group_id,
-            value: value.map(|v| ShareGroupValue {
-                epoch: v.epoch,
-                metadata_hash: v.metadata_hash,
-                unknown_tags: to_tags(&v.tags),
-            }),
+            value: value.map(group_value),
         },
         Wire::ShareGroupTargetAssignmentMetadata(key, value) => GroupRecord::ShareTargetMetadata {
             group_id: key.group_id,
@@ -185,6 +181,76 @@ fn to_named(topics: Vec<internal::NamedTopicPartitions>) -> Vec<NamedTopicPartit
         partitions: topic.partitions,
     };
     topics.into_iter().map(one).collect()
+}
+
+/// Tagged fields of ours in a group's record: why it is paused, since when, and what was said.
+const PAUSE_REASON: u32 = 9000;
+const PAUSED_SINCE: u32 = 9001;
+const PAUSE_NOTE: u32 = 9002;
+
+fn group_tags(value: &ShareGroupValue) -> Tags {
+    let mut tags = from_tags(&value.unknown_tags);
+    if let Some(pause) = &value.pause {
+        tags.set(PAUSE_REASON, compact_string(pause.reason.name()));
+        let since = pause.since.to_be_bytes();
+        tags.set(PAUSED_SINCE, Bytes::copy_from_slice(&since));
+        tags.set(PAUSE_NOTE, compact_string(&pause.note));
+    }
+    tags
+}
+
+fn group_value(value: ShareGroupMetadataValue) -> ShareGroupValue {
+    let mut tags = value.tags;
+    let pause = tags.get(PAUSE_REASON).map(|reason| {
+        let since = tags.get(PAUSED_SINCE).and_then(|b| b[..].try_into().ok());
+        let note = tags.get(PAUSE_NOTE).and_then(|b| read_compact_string(b));
+        Pause {
+            // A reason of a later version: paused it is, and only a person ends that.
+            reason: read_compact_string(reason)
+                .and_then(|name| PauseReason::named(&name))
+                .unwrap_or(PauseReason::Admin),
+            since: since.map_or(0, i64::from_be_bytes),
+            note: note.unwrap_or_default(),
+        }
+    });
+    if pause.is_some() {
+        for tag in [PAUSE_REASON, PAUSED_SINCE, PAUSE_NOTE] {
+            tags.remove(tag);
+        }
+    }
+    ShareGroupValue {
+        epoch: value.epoch,
+        metadata_hash: value.metadata_hash,
+        pause,
+        unknown_tags: to_tags(&tags),
+    }
+}
+
+/// A compact string: its length plus one as a varint, then UTF-8.
+pub(crate) fn compact_string(text: &str) -> Bytes {
+    let mut bytes = Vec::with_capacity(text.len() + 2);
+    let mut length = text.len() + 1;
+    while length >= 0x80 {
+        bytes.push(length as u8 | 0x80);
+        length >>= 7;
+    }
+    bytes.push(length as u8);
+    bytes.extend_from_slice(text.as_bytes());
+    bytes.into()
+}
+
+fn read_compact_string(bytes: &[u8]) -> Option<String> {
+    let (mut length, mut at) = (0usize, 0);
+    loop {
+        let byte = *bytes.get(at).filter(|_| at < 4)?;
+        length |= usize::from(byte & 0x7f) << (7 * at);
+        at += 1;
+        if byte < 0x80 {
+            break;
+        }
+    }
+    let text = bytes.get(at..)?;
+    (text.len() + 1 == length).then(|| String::from_utf8(text.to_vec()).ok())?
 }
 
 fn from_tags(tags: &BTreeMap<i32, Vec<u8>>) -> Tags {
