@@ -15,6 +15,8 @@ const LIMITS: Limits = Limits {
     delivery_count_limit: 5,
     lock_duration_ms: 30_000,
     renew_enabled: true,
+    dead_letters: false,
+    dlq_write_timeout_ms: None,
 };
 
 /// Acquires the next 500 records and writes what follows from `acknowledge`.
@@ -29,6 +31,7 @@ fn turn(partition: &mut SharePartition, acknowledge: impl Fn(&mut SharePartition
         batches: &batches,
         upper: i64::MAX,
         aborted: &[],
+        non_data: &[],
     };
     let got = partition.acquire(0, "member", &LIMITS, &request);
     assert_eq!(got.len(), 1);
@@ -48,7 +51,7 @@ fn accept(partition: &mut SharePartition, first: i64, last: i64, types: &[i8]) {
 fn kernels(c: &mut Criterion) {
     let mut group = c.benchmark_group("share partition");
     group.throughput(Throughput::Elements(RECORDS as u64));
-    let mut partition = SharePartition::load(&PersistedState::default(), 0);
+    let mut partition = SharePartition::load(&PersistedState::default(), 0, 0, &LIMITS);
     group.bench_function("acquire 500, accept as one", |b| {
         b.iter(|| {
             turn(&mut partition, |p, at| {

@@ -112,6 +112,7 @@ pub fn acquire(
             } else {
                 vec![]
             },
+            non_data: &view.non_data,
         };
         let ranges = slot.cell.acquire(now, ask.member, ask.limits, &request)?;
         slot.settle(broker, now, ask.limits);
@@ -157,10 +158,11 @@ pub fn readable_bytes(slot: &Slot, limits: &Limits, committed: bool, enough: usi
     seen
 }
 
-/// The batches of a slice: their offsets, and where each ends.
+/// The batches of a slice: their offsets, where each ends, and which offsets hold no data.
 struct View {
     ranges: Vec<OffsetRange>,
     ends: Vec<usize>,
+    non_data: Vec<OffsetRange>,
 }
 
 impl View {
@@ -168,13 +170,19 @@ impl View {
         let mut view = Self {
             ranges: vec![],
             ends: vec![],
+            non_data: vec![],
         };
         let mut end = 0;
         for (header, bytes) in Batches::new(&slice.bytes).map_while(Result::ok) {
             end += bytes.len();
-            view.ranges
-                .push(OffsetRange::new(header.base_offset, header.last_offset()));
+            let range = OffsetRange::new(header.base_offset, header.last_offset());
+            view.ranges.push(range);
             view.ends.push(end);
+            if header.is_control() {
+                view.non_data.push(range);
+            } else if i64::from(header.count) < range.len() {
+                push_holes(range, bytes, &mut view.non_data);
+            }
         }
         view
     }
@@ -186,6 +194,21 @@ impl View {
         let start = if from == 0 { 0 } else { self.ends[from - 1] };
         let end = if to == 0 { 0 } else { self.ends[to - 1] };
         bytes.slice(start..end.max(start))
+    }
+}
+
+/// The offsets of a compacted batch that it has no record of. A batch that cannot be read has none.
+fn push_holes(range: OffsetRange, bytes: &[u8], holes: &mut Vec<OffsetRange>) {
+    let Ok(records) = batch::records(bytes) else {
+        return;
+    };
+    let kept = records.iter().map_while(Result::ok).map(|r| r.offset);
+    let mut next = range.first;
+    for offset in kept.chain([range.last + 1]) {
+        if next < offset {
+            holes.push(OffsetRange::new(next, offset - 1));
+        }
+        next = offset + 1;
     }
 }
 
@@ -229,7 +252,9 @@ fn is_abort(control: &[u8]) -> bool {
 mod tests {
     use std::sync::Arc;
 
-    use ottla_protocol::batch::{BatchBuilder, BatchHeader, BatchOptions, end_txn_marker};
+    use ottla_protocol::batch::{
+        BatchBuilder, BatchHeader, BatchOptions, emptied, end_txn_marker, retain,
+    };
     use ottla_storage::{AppendOptions, Log, LogConfig, Origin, Store, StoreOptions};
 
     use super::*;
@@ -311,5 +336,34 @@ mod tests {
         assert_eq!(offsets(4, 4), [3]);
         assert_eq!(offsets(2, 3), [0, 3]);
         assert_eq!(offsets(0, 9), [0, 3, 6, 9]);
+    }
+
+    #[test]
+    fn control_batches_and_holes_of_compaction_hold_no_data() {
+        let (_store, log) = log();
+        write(&log, 1, 0, 6); // 0-5
+        end(&log, 1, true); // 6
+        write(&log, 1, 6, 2); // 7-8
+        let slice = log.read(0, 1 << 20, true, Bound::LogEnd).unwrap();
+        assert_eq!(View::new(&slice).non_data, [OffsetRange::new(6, 6)]);
+        let (first, bytes) = Batches::new(&slice.bytes).next().unwrap().unwrap();
+        let holes = |keep: &dyn Fn(i64) -> bool| -> Vec<(i64, i64)> {
+            let kept: Vec<bool> = (0..6).map(keep).collect();
+            let bytes = retain(&batch::records(bytes).unwrap(), &kept, None).unwrap();
+            let mut holes = vec![];
+            let range = OffsetRange::new(first.base_offset, first.last_offset());
+            push_holes(range, &bytes, &mut holes);
+            holes
+                .iter()
+                .map(|range| (range.first, range.last))
+                .collect()
+        };
+        assert_eq!(holes(&|_| true), []);
+        assert_eq!(holes(&|at| at == 2 || at == 3), [(0, 1), (4, 5)]);
+        assert_eq!(holes(&|at| at % 2 == 0), [(1, 1), (3, 3), (5, 5)]);
+        let emptied = emptied(&first).unwrap();
+        let mut all = vec![];
+        push_holes(OffsetRange::new(0, 5), &emptied, &mut all);
+        assert_eq!(all, [OffsetRange::new(0, 5)]);
     }
 }

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use ottla_coordinator::share::cell::ShareCell;
+use ottla_coordinator::share::letters::Reports;
 use ottla_coordinator::share::partition::SharePartition;
 use ottla_coordinator::share::session::ClosedSession;
 use ottla_coordinator::share::state::ShareKey;
@@ -57,6 +58,9 @@ pub fn limits(config: &ShareGroupConfig) -> Limits {
         delivery_count_limit: config.delivery_count_limit.clamp(1, i32::from(i16::MAX)) as i16,
         lock_duration_ms: i64::from(config.record_lock_duration_ms),
         renew_enabled: config.renew_acknowledge_enable,
+        // Records that end without being accepted are archived: nothing writes dead letters.
+        dead_letters: false,
+        dlq_write_timeout_ms: None,
     }
 }
 
@@ -75,16 +79,22 @@ impl Slot {
         }
     }
 
-    /// Persists what the cell has proposed, then sets the next deadline. To be called after each
-    /// operation on the cell.
+    /// Persists what the cell has proposed, hands on what it reports, then sets the next deadline. To be
+    /// called after each operation on the cell.
     pub fn settle(&self, broker: &Broker, now: Ts, limits: &Limits) {
         let epochs = (self.state_epoch, self.leader_epoch);
         let mut fenced = false;
-        self.cell.drain(now, limits, &mut |write| {
-            let done = broker.share_states.write(broker, &self.key, epochs, write);
-            fenced |= matches!(done, Err(WriteError::Fenced | WriteError::Unknown));
-            done
-        });
+        let mut persist = || {
+            self.cell.drain(now, limits, &mut |write| {
+                let done = broker.share_states.write(broker, &self.key, epochs, write);
+                fenced |= matches!(done, Err(WriteError::Fenced | WriteError::Unknown));
+                done
+            })
+        };
+        let mut reports = persist();
+        while self.hand_on(&reports, now, limits) {
+            reports = persist();
+        }
         if fenced {
             broker.shares.close(broker, self, CloseReason::Fenced);
             return;
@@ -92,8 +102,19 @@ impl Slot {
         // Asked and set under one lock: of two threads the later one must not set the older answer.
         let owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(owner) = *owner {
-            broker.deadlines.set(owner, self.cell.next_deadline());
+            broker.deadlines.set(owner, self.cell.next_deadline(limits));
         }
+    }
+
+    /// Letters come only from a state that Apache Kafka wrote. There is nobody to write them: they are
+    /// given up. Says whether something has to be persisted since.
+    fn hand_on(&self, reports: &Reports, now: Ts, limits: &Limits) -> bool {
+        let mut given_up = false;
+        for unit in &reports.letters {
+            let decided = self.cell.letters_given_up(unit.id, unit.range, now, limits);
+            given_up |= decided == Ok(true);
+        }
+        given_up
     }
 
     /// A member's session ended: its records are released.
@@ -114,7 +135,7 @@ impl Due for Slot {
         let expired = held.saturating_sub(self.cell.lock_count());
         broker.metrics.share_lock_timeouts.inc_by(expired as u64);
         self.settle(&broker, now, &limits);
-        self.cell.next_deadline()
+        self.cell.next_deadline(&limits)
     }
 }
 
@@ -366,10 +387,12 @@ fn load(
     };
     state.start_offset = start;
     let state_epoch = state.state_epoch;
+    let now = broker.clock.now();
+    let records = SharePartition::load(&state, start.max(log_start), now, &limits(&config.share));
     Ok(Arc::new(Slot {
         key: key.clone(),
         partition: Arc::clone(partition),
-        cell: ShareCell::new(SharePartition::load(&state, start.max(log_start))),
+        cell: ShareCell::new(records),
         leader: leadership.leader,
         leader_epoch: leadership.leader_epoch,
         state_epoch,

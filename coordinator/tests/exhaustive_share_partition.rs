@@ -17,6 +17,8 @@ const LIMITS: Limits = Limits {
     delivery_count_limit: 2,
     lock_duration_ms: 10,
     renew_enabled: true,
+    dead_letters: false,
+    dlq_write_timeout_ms: None,
 };
 
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +65,7 @@ fn run(pair: &mut Pair, call: Call) {
                 batches: &[OffsetRange::new(0, 2)],
                 upper: 3,
                 aborted: &[],
+                non_data: &[],
             };
             pair.acquire(member, &LIMITS, &request);
         }
@@ -78,7 +81,7 @@ fn run(pair: &mut Pair, call: Call) {
         Call::Advance => {
             pair.now = pair
                 .part
-                .next_deadline()
+                .next_deadline(&LIMITS)
                 .unwrap_or(pair.now)
                 .max(pair.now + 5);
             pair.on_deadline(&LIMITS);
@@ -119,7 +122,12 @@ fn explore(pair: &Pair, path: &mut Vec<Call>, depth: usize, sequences: &mut u64)
 
 /// a holds the first record and b the others, delivered `deliveries` times.
 fn held(deliveries: i16) -> Pair {
-    let mut pair = Pair::new(SharePartition::load(&PersistedState::default(), 0));
+    let mut pair = Pair::new(SharePartition::load(
+        &PersistedState::default(),
+        0,
+        0,
+        &LIMITS,
+    ));
     for delivery in 1..=deliveries {
         run(&mut pair, Call::Acquire("a", 1, AcquireMode::RecordLimit));
         run(&mut pair, Call::Acquire("b", 2, AcquireMode::RecordLimit));
@@ -146,7 +154,7 @@ fn explore_from(name: &str, start: &Pair) {
 
 #[test]
 fn every_short_sequence_of_calls_agrees_with_the_naive_model() {
-    let part = SharePartition::load(&PersistedState::default(), 0);
+    let part = SharePartition::load(&PersistedState::default(), 0, 0, &LIMITS);
     explore_from("from the beginning", &Pair::new(part));
 }
 

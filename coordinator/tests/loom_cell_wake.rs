@@ -134,7 +134,7 @@ fn a_fenced_write_closes_the_cell_for_all() {
         let world = World::held(0, 1);
         assert_eq!(world.acquire(0, "b", 1).len(), 1);
         let fenced = |w: &World| {
-            w.cell.drain(1, &LIMITS, &mut |_| {
+            let _ = w.cell.drain(1, &LIMITS, &mut |_| {
                 drop(w.log.lock().unwrap());
                 Err(WriteError::Fenced)
             });

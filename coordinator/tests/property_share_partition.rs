@@ -94,6 +94,8 @@ fn limits() -> impl Strategy<Value = Limits> {
             delivery_count_limit,
             lock_duration_ms,
             renew_enabled,
+            dead_letters: false,
+            dlq_write_timeout_ms: None,
         },
     )
 }
@@ -137,7 +139,7 @@ struct Run {
 
 impl Run {
     fn new(log: Log, limits: Limits) -> Self {
-        let part = SharePartition::load(&PersistedState::default(), 0);
+        let part = SharePartition::load(&PersistedState::default(), 0, 0, &limits);
         Self {
             pair: Pair::new(part),
             log,
@@ -248,6 +250,7 @@ impl Run {
             batches: &batches,
             upper: if committed { last.first } else { last.last + 1 },
             aborted: if committed { &aborted } else { &[] },
+            non_data: &[],
         };
         self.pair.acquire(member, &self.limits, &request);
         if exact {
@@ -316,8 +319,12 @@ impl Run {
     }
 }
 
-fn held_by_time(part: &SharePartition) -> (Vec<InFlight>, i64, Option<i64>) {
-    (part.in_flight(), part.start_offset(), part.next_deadline())
+fn held_by_time(part: &SharePartition, limits: &Limits) -> (Vec<InFlight>, i64, Option<i64>) {
+    (
+        part.in_flight(),
+        part.start_offset(),
+        part.next_deadline(limits),
+    )
 }
 
 proptest! {
@@ -365,7 +372,7 @@ proptest! {
             step.on_deadline(&run.limits);
             settle(&mut step);
         }
-        prop_assert_eq!(held_by_time(&leap.part), held_by_time(&step.part));
+        prop_assert_eq!(held_by_time(&leap.part, &run.limits), held_by_time(&step.part, &run.limits));
     }
 
     #[test]
@@ -402,7 +409,7 @@ proptest! {
             batches: persisted.iter().map(batch).collect(),
             ..PersistedState::default()
         };
-        let loaded = SharePartition::load(&state, start);
+        let loaded = SharePartition::load(&state, start, 0, &run.limits);
         prop_assert!(loaded.start_offset() <= run.pair.part.start_offset());
         let mut shown = BTreeMap::new();
         for run in loaded.in_flight() {

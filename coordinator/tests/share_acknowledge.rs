@@ -286,13 +286,13 @@ fn a_changed_lock_duration_governs_new_locks_only() {
     bench.whole("a", 10);
     bench.limits.lock_duration_ms = 1000;
     bench.whole("a", 10);
-    assert_eq!(bench.part.next_deadline(), Some(1000));
+    assert_eq!(bench.part.next_deadline(&bench.limits), Some(1000));
     bench.advance(1000);
     assert_eq!(bench.window(), "0-9q1 10-19a1");
-    assert_eq!(bench.part.next_deadline(), Some(20_000));
+    assert_eq!(bench.part.next_deadline(&bench.limits), Some(20_000));
     bench.advance(19_000);
     assert_eq!(bench.window(), "0-19a1");
-    assert_eq!(bench.part.next_deadline(), None);
+    assert_eq!(bench.part.next_deadline(&bench.limits), None);
 }
 
 #[test]

@@ -254,6 +254,7 @@ fn a_fetch_that_did_not_read_from_the_end_of_the_window_adds_nothing() {
         batches: &read[2..],
         upper: 30,
         aborted: &[],
+        non_data: &[],
     };
     assert_eq!(
         text(&bench.part.acquire(0, "m", &bench.limits, &request)),

@@ -17,7 +17,7 @@ const WINDOW: i64 = 200;
 fn consume(records: i64) -> usize {
     let mut limits = support::limits();
     limits.max_record_locks = WINDOW as i32;
-    let mut part = SharePartition::load(&PersistedState::default(), 0);
+    let mut part = SharePartition::load(&PersistedState::default(), 0, 0, &limits);
     let mut most = 0;
     let mut turn = 0;
     while part.start_offset() < records {
@@ -36,6 +36,7 @@ fn consume(records: i64) -> usize {
             batches: &batches,
             upper: i64::MAX,
             aborted: &[],
+            non_data: &[],
         };
         for range in part.acquire(turn as i64, member, &limits, &request) {
             let kind = if range.delivery_count == 1 {

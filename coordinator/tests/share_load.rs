@@ -4,7 +4,7 @@
 
 mod support;
 
-use ottla_coordinator::share::types::{PersistedState, StateBatch};
+use ottla_coordinator::share::types::{OffsetRange, PersistedState, StateBatch};
 use support::{ACCEPT, Bench, REJECT, batches};
 
 #[test]
@@ -101,9 +101,15 @@ fn records_on_their_way_to_a_dead_letter_queue_are_driven_on_after_a_load() {
         ..PersistedState::default()
     };
     let mut bench = Bench::over(batches(&[10]), &state);
-    assert_eq!(bench.window(), "3-5g*5");
+    assert_eq!(bench.window(), "3-5g5");
     assert_eq!(bench.whole("m", 500), "6-9#1", "the others go on");
-    assert_eq!(bench.writes.len(), 1);
+    assert!(bench.writes.is_empty());
+    let letters = bench.part.take_reports().letters;
+    assert_eq!(letters.len(), 1);
+    let (unit, range) = (letters[0].id, letters[0].range);
+    assert_eq!(range, OffsetRange::new(3, 5));
+    assert!(bench.part.letters_given_up(unit, range, 0, &bench.limits));
+    bench.settle_all(true);
     assert_eq!(bench.writes[0].batches[0].state, 4);
     assert_eq!(bench.part.start_offset(), 6);
 }

@@ -137,7 +137,7 @@ fn a_lock_that_ends_during_a_failing_write_gives_the_record_back() {
     bench.settle(false);
     bench.settle_all(false);
     assert_eq!(bench.window(), "0-24a1", "whether or not the log takes it");
-    assert_eq!(bench.part.next_deadline(), None);
+    assert_eq!(bench.part.next_deadline(&bench.limits), None);
     assert_eq!(bench.part.lock_count(), 0);
 }
 

@@ -1,9 +1,10 @@
 //! Acknowledgement: every batch of a request is checked before any is applied.
 
 use super::in_flight::Record;
+use super::letters::LetterCause;
 use super::locks::NONE;
 use super::partition::SharePartition;
-use super::persist::{Changes, EndCause, given_back};
+use super::persist::{Changes, Next, given_back};
 use super::types::{AckBatch, AckError, Limits, OffsetRange, RecordState, Token};
 use crate::types::Ts;
 
@@ -130,18 +131,14 @@ impl SharePartition {
             };
             let record = self.window.get(offset);
             if let Some(next) = next_state(kind, record.delivery_count, limits) {
-                self.window.set(
-                    offset,
-                    Record {
-                        pending: Some(next),
-                        ..record
-                    },
-                );
+                self.window.set(offset, record.becoming(next.state));
                 changes.add(offset, next);
             } else {
-                if renewed == NONE {
+                // The renewed lock is of the delivery that the old one was of.
+                let generation = self.locks.get(record.lock).generation;
+                if renewed == NONE || self.locks.get(renewed).generation != generation {
                     let deadline = now.saturating_add(limits.lock_duration_ms);
-                    renewed = self.locks.open(member, deadline, offset);
+                    renewed = self.locks.open(member, deadline, generation, offset);
                 }
                 self.locks.hold(renewed, offset);
                 self.locks.drop_one(record.lock);
@@ -157,14 +154,15 @@ impl SharePartition {
     }
 }
 
-/// The state that an acknowledgement of `kind` gives a record; none for a renewal.
-fn next_state(kind: i8, delivery_count: i16, limits: &Limits) -> Option<RecordState> {
+/// What an acknowledgement of `kind` makes of a record; none for a renewal.
+fn next_state(kind: i8, delivery_count: i16, limits: &Limits) -> Option<Next> {
     match kind {
-        ACCEPT => Some(RecordState::Acknowledged),
+        ACCEPT => Some(Next::to(RecordState::Acknowledged)),
         RELEASE => Some(given_back(delivery_count, limits)),
-        REJECT => Some(EndCause::Rejected.state()),
+        REJECT => Some(Next::ended(LetterCause::Rejected, limits)),
         RENEW => None,
-        _ => Some(EndCause::Gap.state()),
+        // A gap: there is no record, so there is no letter.
+        _ => Some(Next::to(RecordState::Archived)),
     }
 }
 

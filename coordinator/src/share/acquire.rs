@@ -38,7 +38,7 @@ impl SharePartition {
         request: &AcquireRequest<'_>,
     ) -> Vec<AcquiredRange> {
         self.expire(now, limits);
-        if request.max_records < 1 || request.batches.is_empty() {
+        if self.delivery.paused || request.max_records < 1 || request.batches.is_empty() {
             return Vec::new();
         }
         self.archive_absent(request);
@@ -55,6 +55,9 @@ impl SharePartition {
         };
         if self.take_from_window(&mut taking, limits, request) {
             self.take_new(&mut taking, limits, request);
+        }
+        for &range in request.non_data {
+            self.non_data.add(self.window.clip(range));
         }
         self.advance();
         taking.out
@@ -318,7 +321,12 @@ impl SharePartition {
                 range.last = offset;
             }
             _ => {
-                taking.lock = self.locks.open(taking.member, taking.deadline, offset);
+                taking.lock = self.locks.open(
+                    taking.member,
+                    taking.deadline,
+                    self.delivery.generation,
+                    offset,
+                );
                 taking.out.push(AcquiredRange {
                     first: offset,
                     last: offset,

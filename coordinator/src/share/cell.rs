@@ -9,10 +9,11 @@ use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::task::{Context, Poll, Waker};
 
+use super::letters::{Reports, UnitId, Written};
 use super::partition::SharePartition;
 use super::types::{
-    AckBatch, AckError, AcquireRequest, AcquiredRange, CloseReason, InFlight, Limits, StateWrite,
-    Token, WriteError,
+    AckBatch, AckError, AcquireRequest, AcquiredRange, CloseReason, InFlight, Limits, OffsetRange,
+    StateWrite, Token, WriteError,
 };
 use crate::sync::{Arc, Mutex, lock};
 use crate::types::Ts;
@@ -185,10 +186,42 @@ impl ShareCell {
     }
 
     /// See [`SharePartition::next_deadline`]. None on a closed cell.
-    pub fn next_deadline(&self) -> Option<Ts> {
-        self.with(|partition| partition.next_deadline())
+    pub fn next_deadline(&self, limits: &Limits) -> Option<Ts> {
+        self.with(|partition| partition.next_deadline(limits))
             .ok()
             .flatten()
+    }
+
+    /// See [`SharePartition::set_delivery`]. Once this has returned with `paused`, nothing is acquired.
+    pub fn set_delivery(&self, paused: bool, generation: u64) {
+        let _ = self.with(|partition| partition.set_delivery(paused, generation));
+    }
+
+    /// See [`SharePartition::claim_letters`].
+    pub fn claim_letters(&self, unit: UnitId, range: OffsetRange) -> Result<bool, CloseReason> {
+        self.with(|partition| partition.claim_letters(unit, range))
+    }
+
+    /// See [`SharePartition::letters_written`].
+    pub fn letters_written(
+        &self,
+        unit: UnitId,
+        range: OffsetRange,
+        now: Ts,
+        limits: &Limits,
+    ) -> Result<Written, CloseReason> {
+        self.with(|partition| partition.letters_written(unit, range, now, limits))
+    }
+
+    /// See [`SharePartition::letters_given_up`].
+    pub fn letters_given_up(
+        &self,
+        unit: UnitId,
+        range: OffsetRange,
+        now: Ts,
+        limits: &Limits,
+    ) -> Result<bool, CloseReason> {
+        self.with(|partition| partition.letters_given_up(unit, range, now, limits))
     }
 
     /// See [`SharePartition::log_start_moved`]. Nothing on a closed cell.
@@ -222,7 +255,8 @@ impl ShareCell {
     }
 
     /// Refuses everything from now on. Acknowledgements whose write has not begun fail; one that is
-    /// being written resolves with what the write says. Waiting fetches wake. The first reason stays.
+    /// being written resolves with what the write says. Letters without an outcome are forgotten: who
+    /// loads the share partition next finds them. Waiting fetches wake. The first reason stays.
     pub fn close(&self, reason: CloseReason) {
         let after = {
             let mut inner = lock(&self.inner);
@@ -241,14 +275,18 @@ impl ShareCell {
     /// `write` runs without the cell's lock. [`WriteError::Fenced`] and [`WriteError::Unknown`] close
     /// the cell. `now` and `limits` serve to settle: locks that are due by `now` end. When `write`
     /// panics, the write counts as failed and the cell stays usable.
+    ///
+    /// Returns what happened since the last drain, whoever brought it about. Who finds another thread
+    /// draining gets nothing: that one gets it all.
     pub fn drain(
         &self,
         now: Ts,
         limits: &Limits,
         write: &mut dyn FnMut(&StateWrite) -> Result<(), WriteError>,
-    ) {
-        let Some((token, state)) = self.take_turn() else {
-            return;
+    ) -> Reports {
+        let (token, state) = match self.take_turn() {
+            Ok(turn) => turn,
+            Err(reports) => return reports,
         };
         let mut turn = Turn {
             cell: self,
@@ -256,6 +294,7 @@ impl ShareCell {
             outcome: Err(WriteError::Unavailable),
             now,
             limits,
+            reports: Reports::default(),
         };
         let mut next = Some(state);
         while let Some(state) = next {
@@ -267,15 +306,19 @@ impl ShareCell {
             };
             next = turn.settle(true);
         }
+        let reports = std::mem::take(&mut turn.reports);
         std::mem::forget(turn);
+        reports
     }
 
-    fn take_turn(&self) -> Option<(Token, StateWrite)> {
+    /// The turn to write, or, where there is nothing to write, what is to be reported.
+    fn take_turn(&self) -> Result<(Token, StateWrite), Reports> {
         let mut inner = lock(&self.inner);
-        if inner.closed.is_some() {
-            return None;
+        if inner.closed.is_some() || inner.partition.taken_token().is_some() {
+            return Err(Reports::default());
         }
-        inner.partition.take_write()
+        let taken = inner.partition.take_write();
+        taken.ok_or_else(|| inner.partition.take_reports())
     }
 
     fn with<T>(&self, op: impl FnOnce(&mut SharePartition) -> T) -> Result<T, CloseReason> {
@@ -303,6 +346,7 @@ impl Inner {
     /// Closes, and fails all pledges but the first `keep`.
     fn shut(&mut self, reason: CloseReason, keep: usize, after: &mut After) {
         let reason = *self.closed.get_or_insert(reason);
+        self.partition.drop_letters();
         let failed = self.pledges.drain(keep..);
         after
             .resolved
@@ -318,6 +362,8 @@ struct Turn<'a> {
     outcome: Outcome,
     now: Ts,
     limits: &'a Limits,
+    /// Filled when the turn ends.
+    reports: Reports,
 }
 
 impl Turn<'_> {
@@ -344,12 +390,19 @@ impl Turn<'_> {
                 Err(WriteError::Closed(reason)) => inner.shut(reason, 0, &mut after),
                 Err(WriteError::Unavailable) | Ok(()) => {}
             }
+            if inner.closed.is_some() {
+                // The write that was under way may have made letters since.
+                inner.partition.drop_letters();
+            }
             let open = inner.closed.is_none() && go_on;
             let taken = if open {
                 inner.partition.take_write()
             } else {
                 None
             };
+            if taken.is_none() && go_on {
+                self.reports = inner.partition.take_reports();
+            }
             after.wake |= inner.partition.take_wake();
             (taken, after)
         };

@@ -31,6 +31,14 @@ impl Record {
         ..Self::UNSEEN
     };
 
+    /// The record while the write is under way that makes it `next`.
+    pub(super) fn becoming(self, next: RecordState) -> Self {
+        Self {
+            pending: Some(next),
+            ..self
+        }
+    }
+
     /// Whether a fetch may acquire it.
     pub(super) fn is_free(self) -> bool {
         self.state == RecordState::Available && self.pending.is_none()

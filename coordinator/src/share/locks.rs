@@ -16,6 +16,8 @@ pub(super) const NONE: u32 = u32::MAX;
 pub(super) struct Lock {
     pub(super) member: u32,
     pub(super) deadline: Ts,
+    /// The delivery generation in which its records were acquired.
+    pub(super) generation: u64,
     pub(super) first: i64,
     pub(super) last: i64,
     /// Records that refer to the lock; at 0 it is freed.
@@ -83,12 +85,13 @@ impl Locks {
     }
 
     /// Takes a lock on no record yet, for `name`, beginning at `first`.
-    pub(super) fn open(&mut self, name: &str, deadline: Ts, first: i64) -> u32 {
+    pub(super) fn open(&mut self, name: &str, deadline: Ts, generation: u64, first: i64) -> u32 {
         let member = self.intern(name);
         self.members[member as usize].locks += 1;
         let lock = Lock {
             member,
             deadline,
+            generation,
             first,
             last: first - 1,
             live: 0,
@@ -236,7 +239,7 @@ mod tests {
     fn the_queue_is_ordered_also_when_the_duration_was_shortened() {
         let mut locks = Locks::new();
         for deadline in [20, 30, 10, 25, 30] {
-            locks.open("m", deadline, 0);
+            locks.open("m", deadline, 0, 0);
         }
         assert_eq!(queue(&locks), [10, 20, 25, 30, 30]);
         let (first, deadline) = locks.first_due().expect("some");
@@ -250,7 +253,7 @@ mod tests {
         let mut locks = Locks::new();
         for turn in 0..100 {
             let name = format!("m{turn}");
-            let lock = locks.open(&name, turn, turn);
+            let lock = locks.open(&name, turn, 0, turn);
             locks.hold(lock, turn);
             locks.hold(lock, turn + 1);
             assert_eq!(locks.member_name(locks.member(&name)), name);

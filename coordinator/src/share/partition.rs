@@ -3,13 +3,29 @@
 //!
 //! Time is an argument; a lock runs until its deadline and ends at it, in whichever call first sees
 //! that time. Acquisition is in `acquire.rs`, acknowledgement in `acknowledge.rs`, loading and writes
-//! in `persist.rs`.
+//! in `persist.rs`, dead letters in `letters.rs`.
 
 use super::in_flight::{Record, Window};
+use super::letters::Letters;
 use super::locks::{Locks, NONE};
 use super::persist::{Changes, Outbox, given_back};
+use super::spans::Spans;
 use super::types::{InFlight, Limits, OffsetRange, RecordState};
 use crate::types::Ts;
+
+/// Whether the group gets records, and how often that has changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Delivery {
+    pub(super) paused: bool,
+    pub(super) generation: u64,
+}
+
+impl Delivery {
+    /// Whether records that were acquired in `generation` count for the breaker.
+    pub(super) fn samples(self, generation: Option<u64>) -> bool {
+        !self.paused && generation == Some(self.generation)
+    }
+}
 
 /// A share partition's records in flight. Memory is bounded by the window, which is bounded by
 /// [`Limits::max_record_locks`] and one batch.
@@ -18,6 +34,10 @@ pub struct SharePartition {
     pub(super) window: Window,
     pub(super) locks: Locks,
     pub(super) outbox: Outbox,
+    pub(super) letters: Letters,
+    pub(super) delivery: Delivery,
+    /// Offsets of the window that hold no data.
+    pub(super) non_data: Spans,
     pub(super) wake: bool,
 }
 
@@ -43,14 +63,28 @@ impl SharePartition {
         self.locks.len()
     }
 
-    /// Bytes that the partition holds on the heap, without member names and writes that wait.
+    /// Bytes that the partition holds on the heap, without member names, writes that wait and reports.
     pub fn heap_bytes(&self) -> usize {
-        self.window.heap_bytes() + self.locks.heap_bytes()
+        self.window.heap_bytes()
+            + self.locks.heap_bytes()
+            + self.letters.heap_bytes()
+            + self.non_data.heap_bytes()
+    }
+
+    /// Pauses the group's delivery or lets it run, as of `generation`: while it is paused nothing is
+    /// acquired, and all else goes on. Records that were acquired in an earlier generation are no
+    /// samples for the breaker any more.
+    pub fn set_delivery(&mut self, paused: bool, generation: u64) {
+        self.wake |= self.delivery.paused && !paused;
+        self.delivery = Delivery { paused, generation };
     }
 
     /// Where a fetch should read: the first available record, else the end of the window. None when
-    /// no record is available and the window is full.
+    /// no record is available and the window is full, and while delivery is paused.
     pub fn next_fetch_offset(&mut self, limits: &Limits) -> Option<i64> {
+        if self.delivery.paused {
+            return None;
+        }
         let room = (self.window.len() as i64) < i64::from(limits.max_record_locks);
         self.window
             .first_free()
@@ -63,13 +97,14 @@ impl SharePartition {
         std::mem::take(&mut self.wake)
     }
 
-    /// The earliest deadline of a lock.
-    pub fn next_deadline(&self) -> Option<Ts> {
-        self.locks.first_due().map(|(_, deadline)| deadline)
+    /// The earliest deadline of a lock, or of a letter.
+    pub fn next_deadline(&self, limits: &Limits) -> Option<Ts> {
+        let lock = self.locks.first_due().map(|(_, deadline)| deadline);
+        lock.into_iter().chain(self.letters.first_due(limits)).min()
     }
 
-    /// Ends the locks whose deadline has come: their records are given back, or archived at the
-    /// delivery limit, once the proposal of it is settled.
+    /// Ends the locks whose deadline has come: their records are given back, or end at the delivery
+    /// limit, once the proposal of it is settled. Letters whose time has run out are archived likewise.
     pub fn on_deadline(&mut self, now: Ts, limits: &Limits) {
         self.expire(now, limits);
     }
@@ -146,6 +181,7 @@ impl SharePartition {
             self.end_lock(lock, limits, &mut changes);
         }
         self.propose(changes, true);
+        self.time_out_letters(now, limits);
     }
 
     /// Stops `lock`. Its records are marked to be given back, but for those that are being written:
@@ -158,13 +194,7 @@ impl SharePartition {
             let record = self.window.get(offset);
             if record.lock == lock && record.pending.is_none() {
                 let next = given_back(record.delivery_count, limits);
-                self.window.set(
-                    offset,
-                    Record {
-                        pending: Some(next),
-                        ..record
-                    },
-                );
+                self.window.set(offset, record.becoming(next.state));
                 changes.add(offset, next);
             }
         }
@@ -175,6 +205,23 @@ impl SharePartition {
         if self.window.pop_done() {
             self.wake = true;
         }
+        if !self.non_data.is_empty() {
+            self.non_data
+                .take(OffsetRange::new(0, self.window.start() - 1));
+        }
+    }
+
+    /// The acceptance of a record is committed.
+    pub(super) fn count_delivered(&mut self, offset: i64, record: Record) {
+        let at = OffsetRange::new(offset, offset);
+        if self.delivery.samples(self.generation_of(record)) && !self.non_data.covers(at) {
+            self.letters.reports.delivered += 1;
+        }
+    }
+
+    /// The delivery generation in which a record was acquired that is locked.
+    pub(super) fn generation_of(&self, record: Record) -> Option<u64> {
+        (record.lock != NONE).then(|| self.locks.get(record.lock).generation)
     }
 }
 

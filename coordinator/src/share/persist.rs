@@ -10,8 +10,10 @@
 use std::collections::VecDeque;
 
 use super::in_flight::{Record, Window};
+use super::letters::{Kind, LetterCause, Letters};
 use super::locks::{Locks, NONE};
-use super::partition::SharePartition;
+use super::partition::{Delivery, SharePartition};
+use super::spans::Spans;
 use super::types::{
     Limits, OffsetRange, PersistedState, RecordState, StateBatch, StateWrite, Token,
 };
@@ -21,41 +23,46 @@ use crate::types::Ts;
 /// the largest batch, and 32 MiB.
 const MAX_LOADED: i64 = 4 << 20;
 
-/// Why a record ends without being accepted. Dead letters tell the causes apart.
+/// What becomes of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum EndCause {
-    /// The client acknowledged it as a gap: there is no record.
-    Gap,
-    /// The client rejected it.
-    Rejected,
-    /// It was given back after as many deliveries as the group allows.
-    DeliveryLimit,
+pub(super) struct Next {
+    pub(super) state: RecordState,
+    /// Why it becomes a dead letter, where it does: with [`RecordState::Archiving`] only.
+    pub(super) cause: Option<LetterCause>,
 }
 
-impl EndCause {
-    /// The state that such a record takes. Dead letters make this [`RecordState::Archiving`] for
-    /// the causes that have one; a group without a dead letter topic archives at once.
-    pub(super) fn state(self) -> RecordState {
-        match self {
-            Self::Gap | Self::Rejected | Self::DeliveryLimit => RecordState::Archived,
+impl Next {
+    pub(super) const fn to(state: RecordState) -> Self {
+        Self { state, cause: None }
+    }
+
+    /// What becomes of a record that ends without being accepted.
+    pub(super) fn ended(cause: LetterCause, limits: &Limits) -> Self {
+        if limits.dead_letters {
+            Self {
+                state: RecordState::Archiving,
+                cause: Some(cause),
+            }
+        } else {
+            Self::to(RecordState::Archived)
         }
     }
 }
 
-/// The state of a record that is given back after `delivery_count` deliveries.
-pub(super) fn given_back(delivery_count: i16, limits: &Limits) -> RecordState {
+/// What becomes of a record that is given back after `delivery_count` deliveries.
+pub(super) fn given_back(delivery_count: i16, limits: &Limits) -> Next {
     if delivery_count >= limits.delivery_count_limit {
-        EndCause::DeliveryLimit.state()
+        Next::ended(LetterCause::DeliveryLimit, limits)
     } else {
-        RecordState::Available
+        Next::to(RecordState::Available)
     }
 }
 
-/// Records that take the state `next` together.
+/// Records of which the same becomes together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Change {
     range: OffsetRange,
-    next: RecordState,
+    next: Next,
 }
 
 /// The changes of one call.
@@ -65,8 +72,8 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    /// Adds one record; consecutive ones with the same next state become one run.
-    pub(super) fn add(&mut self, offset: i64, next: RecordState) {
+    /// Adds one record; consecutive ones of which the same becomes are one run.
+    pub(super) fn add(&mut self, offset: i64, next: Next) {
         if let Some(run) = self.list.last_mut()
             && run.range.last + 1 == offset
             && run.next == next
@@ -109,10 +116,11 @@ impl SharePartition {
     /// of their last write. Batches below the start, of unknown state or out of order are passed over,
     /// and so is everything that lies further than any window reaches from the start: such a state was
     /// not written by a broker, and its records count as never delivered.
-    /// Records on their way to the dead letter queue are driven on, through the first write.
-    pub fn load(state: &PersistedState, start_offset: i64) -> Self {
+    /// Records on their way to the dead letter queue are letters again, as of `now`. Why they are is not
+    /// stored: those that were delivered as often as the limit allows count as delivered too often.
+    pub fn load(state: &PersistedState, start_offset: i64, now: Ts, limits: &Limits) -> Self {
         let mut window = Window::new(start_offset.clamp(0, i64::MAX - 2 * MAX_LOADED));
-        let mut archiving = Changes::default();
+        let mut letters = Letters::default();
         for batch in &state.batches {
             let first = batch.first.max(window.end() + 1);
             let Some(loaded) = RecordState::from_code(batch.state) else {
@@ -124,34 +132,37 @@ impl SharePartition {
             while window.end() + 1 < first {
                 window.push(Record::UNSEEN);
             }
-            let next = (loaded == RecordState::Archiving).then(|| EndCause::DeliveryLimit.state());
+            let delivery_count = batch.delivery_count;
+            let kind =
+                (loaded == RecordState::Archiving).then(|| Kind::loaded(delivery_count, limits));
             let state = match loaded {
                 RecordState::Acquired => RecordState::Available,
                 other => other,
             };
             for offset in first..=batch.last {
-                let delivery_count = batch.delivery_count;
                 window.push(Record {
                     state,
-                    pending: next,
+                    pending: None,
                     delivery_count,
                     lock: NONE,
                 });
-                if let Some(next) = next {
-                    archiving.add(offset, next);
+                if let Some(kind) = kind {
+                    letters.arise(0, offset, kind, now);
                 }
             }
             window.add_extent(OffsetRange::new(first, batch.last));
         }
         window.pop_done();
-        let mut partition = Self {
+        letters.enlist(0);
+        Self {
             window,
             locks: Locks::new(),
             outbox: Outbox::default(),
+            letters,
+            delivery: Delivery::default(),
+            non_data: Spans::default(),
             wake: false,
-        };
-        partition.propose(archiving, true);
-        partition
+        }
     }
 
     /// Queues `changes`, whose records are already marked.
@@ -195,10 +206,10 @@ impl SharePartition {
         let mut done = self.window.done() as i64;
         for change in &proposal.changes {
             let range = self.window.clip(change.range);
-            if change.next.is_done() {
+            if change.next.state.is_done() {
                 done += range.len();
             }
-            let state = change.next.code();
+            let state = change.next.state.code();
             for offset in range.first..=range.last {
                 let delivery_count = self.window.get(offset).delivery_count;
                 match batches.last_mut() {
@@ -237,7 +248,7 @@ impl SharePartition {
             return;
         };
         if ok || proposal.forced {
-            self.apply(&proposal.changes);
+            self.apply(&proposal.changes, now);
         } else {
             let released = self.withdraw(&proposal.changes, limits);
             self.propose(released, true);
@@ -246,13 +257,20 @@ impl SharePartition {
         self.expire(now, limits);
     }
 
-    fn apply(&mut self, changes: &[Change]) {
-        for change in changes {
-            let range = self.window.clip(change.range);
+    fn apply(&mut self, changes: &[Change], now: Ts) {
+        let units = self.letters.reports.letters.len();
+        for &Change { range, next } in changes {
+            let range = self.window.clip(range);
             for offset in range.first..=range.last {
                 let record = self.window.get(offset);
+                if next.state == RecordState::Acknowledged {
+                    self.count_delivered(offset, record);
+                } else if let Some(cause) = next.cause {
+                    let kind = self.letter_kind(record, cause);
+                    self.letters.arise(units, offset, kind, now);
+                }
                 let settled = Record {
-                    state: change.next,
+                    state: next.state,
                     pending: None,
                     lock: NONE,
                     ..record
@@ -264,6 +282,7 @@ impl SharePartition {
                 self.wake |= settled.is_free();
             }
         }
+        self.letters.enlist(units);
     }
 
     fn withdraw(&mut self, changes: &[Change], limits: &Limits) -> Changes {
@@ -273,9 +292,10 @@ impl SharePartition {
             for offset in range.first..=range.last {
                 let record = self.window.get(offset);
                 let running = record.lock != NONE && self.locks.get(record.lock).running;
-                let pending = (!running).then(|| given_back(record.delivery_count, limits));
+                let next = (!running).then(|| given_back(record.delivery_count, limits));
+                let pending = next.map(|next| next.state);
                 self.window.set(offset, Record { pending, ..record });
-                if let Some(next) = pending {
+                if let Some(next) = next {
                     released.add(offset, next);
                 }
             }

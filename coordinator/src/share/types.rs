@@ -42,6 +42,11 @@ pub struct Limits {
     pub lock_duration_ms: i64,
     /// `share.renew.acknowledge.enable` of the group.
     pub renew_enabled: bool,
+    /// Whether records that are rejected, or delivered too often, become dead letters: the group names
+    /// a topic for them and may use it.
+    pub dead_letters: bool,
+    /// `share.group.dlq.write.timeout.ms` of the group: how long a record stays `Archiving` at most.
+    pub dlq_write_timeout_ms: Option<i64>,
 }
 
 /// How `MaxRecords` binds (KIP-1206).
@@ -74,6 +79,10 @@ pub struct AcquireRequest<'a> {
     /// Data offsets of aborted transactions within `batches`, ascending and disjoint; they are
     /// archived and never delivered. Empty under `read_uncommitted`.
     pub aborted: &'a [OffsetRange],
+    /// Offsets within `batches` that hold no data, ascending and disjoint: control batches, and records
+    /// that compaction removed from a batch. They are delivered as others are, but do not count as
+    /// delivered for the breaker.
+    pub non_data: &'a [OffsetRange],
 }
 
 /// Records now locked for the member that asked: one `AcquiredRecords` entry.

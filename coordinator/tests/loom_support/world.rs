@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use loom::sync::{Arc, Mutex};
 use loom::thread::{self, JoinHandle};
 use ottla_coordinator::share::cell::{ShareCell, Ticket};
+use ottla_coordinator::share::letters::Reports;
 use ottla_coordinator::share::partition::SharePartition;
 use ottla_coordinator::share::types::{
     AckBatch, AckError, AcquireMode, AcquireRequest, AcquiredRange, Limits, OffsetRange,
@@ -25,11 +26,16 @@ pub(crate) const RENEW: i8 = 4;
 
 pub(crate) const LOCK_MS: i64 = 10;
 
+/// Letters may take longer than a lock lasts.
+pub(crate) const LETTER_MS: i64 = 20;
+
 pub(crate) const LIMITS: Limits = Limits {
     max_record_locks: 3,
     delivery_count_limit: 5,
     lock_duration_ms: LOCK_MS,
     renew_enabled: true,
+    dead_letters: true,
+    dlq_write_timeout_ms: Some(LETTER_MS),
 };
 
 /// A stand-in for the share coordinator's log. Its lock is where a thread may be interrupted in the
@@ -45,11 +51,13 @@ pub(crate) struct Log {
 pub(crate) struct World {
     pub(crate) cell: Arc<ShareCell>,
     pub(crate) log: Arc<Mutex<Log>>,
+    /// What the drains told. No part of what loom explores.
+    pub(crate) reports: std::sync::Arc<std::sync::Mutex<Reports>>,
 }
 
 impl World {
     pub(crate) fn new(failures: usize) -> Self {
-        let part = SharePartition::load(&PersistedState::default(), 0);
+        let part = SharePartition::load(&PersistedState::default(), 0, 0, &LIMITS);
         let log = Log {
             failures,
             ..Log::default()
@@ -57,6 +65,7 @@ impl World {
         Self {
             cell: Arc::new(ShareCell::new(part)),
             log: Arc::new(Mutex::new(log)),
+            reports: std::sync::Arc::default(),
         }
     }
 
@@ -82,6 +91,7 @@ impl World {
             batches: &[OffsetRange::new(0, 2)],
             upper: 3,
             aborted: &[],
+            non_data: &[],
         };
         self.cell
             .acquire(now, member, &LIMITS, &request)
@@ -105,7 +115,7 @@ impl World {
     }
 
     pub(crate) fn drain(&self, now: i64) {
-        self.cell.drain(now, &LIMITS, &mut |write| {
+        let reports = self.cell.drain(now, &LIMITS, &mut |write| {
             let mut log = self.log.lock().unwrap();
             if log.failures > 0 {
                 log.failures -= 1;
@@ -114,6 +124,11 @@ impl World {
             log.written.push(write.clone());
             Ok(())
         });
+        let mut told = self.reports.lock().unwrap();
+        told.letters.extend(reports.letters);
+        told.timed_out.extend(reports.timed_out);
+        told.delivered += reports.delivered;
+        told.written += reports.written;
     }
 
     pub(crate) fn ack_and_drain(
@@ -186,7 +201,7 @@ impl World {
         self.cell.on_deadline(1000 * LOCK_MS, &LIMITS);
         self.drain(1000 * LOCK_MS);
         assert_eq!(self.cell.lock_count(), 0);
-        assert_eq!(self.cell.next_deadline(), None);
+        assert_eq!(self.cell.next_deadline(&LIMITS), None);
         for run in self.cell.in_flight() {
             assert_ne!(run.state, RecordState::Acquired);
             assert_eq!(run.pending, None);

@@ -38,6 +38,8 @@ pub(crate) fn limits() -> Limits {
         delivery_count_limit: 5,
         lock_duration_ms: 1000,
         renew_enabled: true,
+        dead_letters: false,
+        dlq_write_timeout_ms: None,
     }
 }
 
@@ -59,7 +61,7 @@ impl Bench {
     pub(crate) fn over(log: Vec<OffsetRange>, state: &PersistedState) -> Self {
         let upper = log.last().map_or(0, |batch| batch.last + 1);
         Self {
-            part: SharePartition::load(state, state.start_offset),
+            part: SharePartition::load(state, state.start_offset, 0, &limits()),
             limits: limits(),
             log,
             aborted: Vec::new(),
@@ -95,6 +97,7 @@ impl Bench {
             batches: &read,
             upper: self.upper,
             aborted: &self.aborted,
+            non_data: &[],
         };
         let acquired = self.part.acquire(self.now, member, &self.limits, &request);
         self.settle_all(true);

@@ -374,7 +374,7 @@ impl Pair {
             .filter_map(|r| r.lock.as_ref())
             .filter(|l| l.running);
         assert_eq!(
-            self.part.next_deadline(),
+            self.part.next_deadline(&super::limits()),
             running.map(|lock| lock.deadline).min()
         );
         let locked = self.records.values().filter(|r| r.lock.is_some()).count();
