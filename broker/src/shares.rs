@@ -60,7 +60,7 @@ pub fn limits(config: &ShareGroupConfig) -> Limits {
         renew_enabled: config.renew_acknowledge_enable,
         // Records that end without being accepted are archived: nothing writes dead letters.
         dead_letters: false,
-        dlq_write_timeout_ms: None,
+        dlq_write_timeout_ms: Some(config.dlq_write_timeout_ms).filter(|ms| *ms > 0),
     }
 }
 
