@@ -11,9 +11,9 @@ use ottla_storage::{Store, StoreOptions};
 
 use crate::cleaner::{self, LogCleaner};
 use crate::clock::Clock;
-use crate::cluster::image::{CONSUMER_OFFSETS, SHARE_GROUP_STATE};
-use crate::cluster::{Cluster, NewTopic, Partition, Topic};
-use crate::config::{BrokerConfig, ConfigChange, GroupConfig, StaticConfig};
+use crate::cluster::image::{CONSUMER_OFFSETS, Image, SHARE_GROUP_STATE};
+use crate::cluster::{Altered, Cluster, NewTopic, Partition, Topic};
+use crate::config::{BrokerConfig, ConfigChange, GroupConfig, Refusal, StaticConfig};
 use crate::context::Connection;
 use crate::deadlines::{Deadlines, Due, OwnerId};
 use crate::error_code::ApiError;
@@ -155,6 +155,12 @@ impl Broker {
     /// What a group runs with.
     pub fn group_config(&self, group: &str) -> Arc<GroupConfig> {
         self.cluster.group_config(group)
+    }
+
+    /// Why a group's dead letters go nowhere whatever its configuration says: it wants a topic alone that
+    /// another group names too.
+    pub fn dlq_conflict(&self, group: &str) -> Option<String> {
+        self.group_config(group).dlq_conflict.clone()
     }
 
     /// The data.
@@ -330,13 +336,22 @@ impl Broker {
             .create_partitions(name, total, assignments, validate_only, now)
     }
 
-    /// Stores configuration values that were checked, and lets who waits look again.
-    pub fn store_configs(&self, changes: Vec<ConfigChange>) -> Result<(), ApiError> {
-        if self.cluster.store_configs(changes, self.clock.now())? {
+    /// Stores the configurations that a request asks for, as `plan` finds them in the image, each
+    /// resource's changes or why it is refused; lets who waits look again.
+    pub fn alter_configs(
+        &self,
+        validate_only: bool,
+        plan: impl FnOnce(&Image) -> Vec<Result<Vec<ConfigChange>, Refusal>>,
+    ) -> Altered {
+        let now = self.clock.now();
+        let (altered, moved) = self.cluster.alter_configs(validate_only, now, plan);
+        if moved {
             self.leaders_moved();
         }
-        self.shares.wake_all();
-        Ok(())
+        if !validate_only {
+            self.shares.wake_all();
+        }
+        altered
     }
 
     /// Deletes a topic, and what groups hold of it.

@@ -291,6 +291,7 @@ fn seed_groups(
         broker: statics.broker_ids()[0],
         topic_exists: &|_| false,
         elr: false,
+        pause: true,
         loggers: &[],
     };
     let check = |(name, ops): (String, Vec<AlterOp>)| {

@@ -28,8 +28,29 @@ impl Seeds {
                 reason,
             })?;
         }
-        for group in &self.groups {
-            sow_group(broker, group).map_err(|reason| StartError::Seed {
+        self.sow_groups(broker)
+    }
+
+    /// Sets the groups' configurations as one request, so that their order does not matter.
+    fn sow_groups(&self, broker: &Broker) -> Result<(), StartError> {
+        let results = broker.alter_configs(false, |image| {
+            let world = World {
+                broker: image.configs.statics().broker_ids()[0],
+                topic_exists: &|_| true,
+                elr: true,
+                pause: image.can_pause(),
+                loggers: &[],
+            };
+            let kind = ResourceType::Group.wire();
+            let set = |group: &SeedGroup| {
+                let ops: Vec<AlterOp> = group.configs.iter().map(set).collect();
+                let configs = &image.configs;
+                configs.incremental_alter(&world, kind, &group.name, &ops)
+            };
+            self.groups.iter().map(set).collect()
+        });
+        for (group, result) in self.groups.iter().zip(results) {
+            result.map_err(|reason| StartError::Seed {
                 option: "--group",
                 name: group.name.clone(),
                 reason,
@@ -52,25 +73,10 @@ fn sow_topic(broker: &Broker, topic: &SeedTopic) -> Result<(), ApiError> {
     }
 }
 
-fn sow_group(broker: &Broker, group: &SeedGroup) -> Result<(), ApiError> {
-    let set = |(key, value): &(String, String)| AlterOp {
+fn set((key, value): &(String, String)) -> AlterOp {
+    AlterOp {
         key: key.clone(),
         kind: OpKind::Set,
         value: Some(value.clone()),
-    };
-    let ops: Vec<AlterOp> = group.configs.iter().map(set).collect();
-    let changes = {
-        let image = broker.cluster.image();
-        let world = World {
-            broker: broker.config().node_id,
-            topic_exists: &|_| true,
-            elr: true,
-            loggers: &[],
-        };
-        let kind = ResourceType::Group.wire();
-        image
-            .configs
-            .incremental_alter(&world, kind, &group.name, &ops)?
-    };
-    broker.store_configs(changes)
+    }
 }

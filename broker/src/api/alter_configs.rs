@@ -10,16 +10,19 @@ use ottla_protocol::messages::alter_configs_response::{
     AlterConfigsResourceResponse, AlterConfigsResponse,
 };
 
-use super::config_resources::{each_once, with_world};
+use super::config_resources::{Planned, each_once, with_world};
+use crate::cluster::Image;
 use crate::context::Cx;
 use crate::error_code::ApiError;
 
 pub(super) async fn handle(cx: &Cx, request: AlterConfigsRequest) -> AlterConfigsResponse {
-    let results = each_once(
-        &request.resources,
-        |resource| (resource.resource_type, &resource.resource_name),
-        |resource| replace(cx, resource, request.validate_only),
-    );
+    let results = cx.broker.alter_configs(request.validate_only, |image| {
+        each_once(
+            &request.resources,
+            |resource| (resource.resource_type, &resource.resource_name),
+            |resource| replace(cx, image, resource),
+        )
+    });
     let responses = request.resources.iter().zip(results);
     let responses = responses.map(|(resource, result)| {
         let (code, message) = ApiError::told(result);
@@ -32,7 +35,7 @@ pub(super) async fn handle(cx: &Cx, request: AlterConfigsRequest) -> AlterConfig
     AlterConfigsResponse::default().with_responses(responses.collect())
 }
 
-fn replace(cx: &Cx, resource: &AlterConfigsResource, validate_only: bool) -> Result<(), ApiError> {
+fn replace(cx: &Cx, image: &Image, resource: &AlterConfigsResource) -> Planned {
     let configs: Vec<_> = resource
         .configs
         .iter()
@@ -41,16 +44,12 @@ fn replace(cx: &Cx, resource: &AlterConfigsResource, validate_only: bool) -> Res
             (config.name.to_string(), value)
         })
         .collect();
-    let changes = with_world(cx, |known, world| {
+    with_world(cx, image, |known, world| {
         known.replace(
             world,
             resource.resource_type,
             &resource.resource_name,
             &configs,
         )
-    })?;
-    if validate_only {
-        return Ok(());
-    }
-    cx.broker.store_configs(changes)
+    })
 }

@@ -4,9 +4,12 @@ use std::collections::HashMap;
 
 use ottla_protocol::{ErrorCode, StrBytes};
 
-use crate::config::{Configs, World};
+use crate::cluster::Image;
+use crate::config::{ConfigChange, Configs, Refusal, World};
 use crate::context::Cx;
-use crate::error_code::ApiError;
+
+/// The changes of one resource, or why there are none.
+pub(super) type Planned = Result<Vec<ConfigChange>, Refusal>;
 
 /// The names that BROKER_LOGGER knows.
 const LOGGERS: &[(&str, &str)] = &[
@@ -16,9 +19,12 @@ const LOGGERS: &[(&str, &str)] = &[
     ("ottla_coordinator", "INFO"),
 ];
 
-/// Runs `ask` on the configurations and their surroundings.
-pub(super) fn with_world<T>(cx: &Cx, ask: impl FnOnce(&Configs, &World<'_>) -> T) -> T {
-    let image = cx.broker.cluster.image();
+/// Runs `ask` on the configurations and their surroundings in the image.
+pub(super) fn with_world<T>(
+    cx: &Cx,
+    image: &Image,
+    ask: impl FnOnce(&Configs, &World<'_>) -> T,
+) -> T {
     let elr = image
         .features
         .get("eligible.leader.replicas.version")
@@ -28,6 +34,7 @@ pub(super) fn with_world<T>(cx: &Cx, ask: impl FnOnce(&Configs, &World<'_>) -> T
         broker: cx.node.id,
         topic_exists: &topic_exists,
         elr,
+        pause: image.can_pause(),
         loggers: LOGGERS,
     };
     ask(&image.configs, &world)
@@ -38,16 +45,18 @@ pub(super) fn with_world<T>(cx: &Cx, ask: impl FnOnce(&Configs, &World<'_>) -> T
 pub(super) fn each_once<R>(
     resources: &[R],
     name: impl Fn(&R) -> (i8, &StrBytes),
-    alter: impl Fn(&R) -> Result<(), ApiError>,
-) -> Vec<Result<(), ApiError>> {
+    alter: impl Fn(&R) -> Planned,
+) -> Vec<Planned> {
     let mut named: HashMap<(i8, &StrBytes), usize> = HashMap::new();
     for resource in resources {
         *named.entry(name(resource)).or_default() += 1;
     }
     let results = resources.iter().map(|resource| {
         if named[&name(resource)] > 1 {
-            let message = "Each resource must appear at most once.";
-            return Err(ApiError::new(ErrorCode::INVALID_REQUEST, message));
+            return Err(Refusal {
+                code: ErrorCode::INVALID_REQUEST,
+                message: Some("Each resource must appear at most once.".to_owned()),
+            });
         }
         alter(resource)
     });

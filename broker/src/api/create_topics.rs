@@ -53,7 +53,9 @@ fn create(cx: &Cx, wanted: &CreatableTopic, validate_only: bool) -> Result<Made,
         })
         .collect();
     crate::cluster::placement::check_name(&wanted.name)?;
-    let own = with_world(cx, |configs, world| configs.check_new_topic(world, &given))?;
+    let own = with_world(cx, &cx.broker.cluster.image(), |configs, world| {
+        configs.check_new_topic(world, &given)
+    })?;
     let assignments = wanted
         .assignments
         .iter()
@@ -94,7 +96,7 @@ fn respond(cx: &Cx, wanted: &CreatableTopic, made: Result<Made, ApiError>) -> Cr
 
 /// The configuration that the new topic has.
 fn configs(cx: &Cx, name: &str) -> Vec<CreatableTopicConfigs> {
-    with_world(cx, |configs, world| {
+    with_world(cx, &cx.broker.cluster.image(), |configs, world| {
         configs.describe_topic(world.broker, name)
     })
     .into_iter()

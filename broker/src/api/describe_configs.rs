@@ -35,7 +35,8 @@ fn describe(
         .configuration_keys
         .as_ref()
         .map(|keys| keys.iter().map(ToString::to_string).collect());
-    let described = with_world(cx, |configs, world| {
+    let image = cx.broker.cluster.image();
+    let described = with_world(cx, &image, |configs, world| {
         configs.describe(
             world,
             resource.resource_type,

@@ -11,8 +11,9 @@ use ottla_protocol::messages::incremental_alter_configs_response::{
     AlterConfigsResourceResponse, IncrementalAlterConfigsResponse,
 };
 
-use super::config_resources::{each_once, with_world};
-use crate::config::{AlterOp, OpKind, ResourceType};
+use super::config_resources::{Planned, each_once, with_world};
+use crate::cluster::Image;
+use crate::config::{AlterOp, OpKind, Refusal, ResourceType};
 use crate::context::Cx;
 use crate::error_code::ApiError;
 
@@ -20,11 +21,13 @@ pub(super) async fn handle(
     cx: &Cx,
     request: IncrementalAlterConfigsRequest,
 ) -> IncrementalAlterConfigsResponse {
-    let results = each_once(
-        &request.resources,
-        |resource| (resource.resource_type, &resource.resource_name),
-        |resource| alter(cx, resource, request.validate_only),
-    );
+    let results = cx.broker.alter_configs(request.validate_only, |image| {
+        each_once(
+            &request.resources,
+            |resource| (resource.resource_type, &resource.resource_name),
+            |resource| alter(cx, image, resource),
+        )
+    });
     let responses = request.resources.iter().zip(results);
     let responses = responses.map(|(resource, result)| {
         let (code, message) = ApiError::told(result);
@@ -37,14 +40,17 @@ pub(super) async fn handle(
     IncrementalAlterConfigsResponse::default().with_responses(responses.collect())
 }
 
-fn alter(cx: &Cx, resource: &AlterConfigsResource, validate_only: bool) -> Result<(), ApiError> {
+fn alter(cx: &Cx, image: &Image, resource: &AlterConfigsResource) -> Planned {
     let ops = resource
         .configs
         .iter()
         .map(|config| {
             let kind = OpKind::from_wire(config.config_operation).ok_or_else(|| {
                 let message = format!("Unknown operation type {}.", config.config_operation);
-                ApiError::new(ErrorCode::INVALID_REQUEST, message)
+                Refusal {
+                    code: ErrorCode::INVALID_REQUEST,
+                    message: Some(message),
+                }
             })?;
             let value = config.value.as_ref().map(ToString::to_string);
             Ok(AlterOp {
@@ -53,13 +59,10 @@ fn alter(cx: &Cx, resource: &AlterConfigsResource, validate_only: bool) -> Resul
                 value,
             })
         })
-        .collect::<Result<Vec<_>, ApiError>>()?;
-    let mut changes = with_world(cx, |configs, world| {
+        .collect::<Result<Vec<_>, Refusal>>()?;
+    let mut changes = with_world(cx, image, |configs, world| {
         configs.incremental_alter(world, resource.resource_type, &resource.resource_name, &ops)
     })?;
     changes.retain(|change| change.resource != ResourceType::BrokerLogger);
-    if validate_only {
-        return Ok(());
-    }
-    cx.broker.store_configs(changes)
+    Ok(changes)
 }

@@ -80,19 +80,26 @@ impl Cluster {
             }
             MetadataChange::Config(change) => {
                 image.configs.apply(&change);
-                *self
-                    .snapshots
-                    .write()
-                    .unwrap_or_else(PoisonError::into_inner) = Snapshots::default();
+                self.forget_snapshots();
                 self.reconfigure(&image, &change);
             }
             MetadataChange::Feature { name, level } => {
                 image.features.insert(name, level);
                 image.features_epoch += 1;
+                // A group's configs depend on features.
+                self.forget_snapshots();
             }
             MetadataChange::ProducerIds { next } => image.next_producer_id = next,
         }
         Ok(())
+    }
+
+    /// To be called under the image's lock, so that nobody keeps what was resolved before.
+    fn forget_snapshots(&self) {
+        *self
+            .snapshots
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = Snapshots::default();
     }
 
     fn image_mut(&self) -> RwLockWriteGuard<'_, Image> {

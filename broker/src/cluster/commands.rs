@@ -1,12 +1,10 @@
-//! Topics, partitions, configurations, features and producer ids: what can be asked of the control plane.
+//! Topics, partitions, features and producer ids: what can be asked of the control plane.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ottla_protocol::{ErrorCode, Uuid};
 
 use super::controller::{Cluster, NewTopic};
-use super::image::Topic;
 use super::leadership::Leadership;
 use super::placement;
 use crate::config::{ConfigChange, ResourceType};
@@ -128,30 +126,6 @@ impl Cluster {
         self.commit(&log, vec![MetadataChange::RemoveTopic { id }], now)?;
         tracing::info!(topic = %topic.name, "topic deleted");
         Ok(())
-    }
-
-    /// Stores configuration values that were checked; says whether any partition got a leader by them.
-    pub fn store_configs(&self, changes: Vec<ConfigChange>, now: i64) -> Result<bool, ApiError> {
-        let log = self.log_guard();
-        let concerned = self.concerned_leaders(&changes);
-        let changes = changes.into_iter().map(MetadataChange::Config).collect();
-        self.commit(&log, changes, now)?;
-        self.settle(&log, &concerned, now)
-    }
-
-    /// The topics whose leaders depend on what is changed.
-    fn concerned_leaders(&self, changes: &[ConfigChange]) -> Vec<Arc<Topic>> {
-        let keys = ["min.insync.replicas", "unclean.leader.election.enable"];
-        let image = self.image();
-        let mut topics = vec![];
-        for change in changes.iter().filter(|c| keys.contains(&&*c.key)) {
-            match change.resource {
-                ResourceType::Topic => topics.extend(image.topics.get(&*change.name).cloned()),
-                ResourceType::Broker => return image.topics.values().cloned().collect(),
-                _ => {}
-            }
-        }
-        topics
     }
 
     /// Sets features' finalized levels, all of them or none; 0 removes one.

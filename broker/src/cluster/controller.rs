@@ -2,7 +2,7 @@
 //!
 //! A change is a batch of records appended to `__cluster_metadata` in KRaft's schemas, then applied
 //! to the [`Image`] (`apply.rs`). One lock orders the changes; restart replays the log. What can be asked
-//! for is in `commands.rs` (topics, configurations, features) and `leaders.rs`.
+//! for is in `commands.rs` (topics, features), `configs.rs` and `leaders.rs`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::AtomicUsize;
@@ -14,7 +14,7 @@ use ottla_storage::{Log, Store};
 use super::image::{CLUSTER_METADATA, Image, Topic};
 use super::leadership::NOBODY;
 use super::placement::Sites;
-use crate::config::{BrokerConfig, Configs, GroupConfig, StaticConfig};
+use crate::config::{BrokerConfig, Configs, GroupConfig, Isolation, StaticConfig};
 use crate::error_code::ApiError;
 use crate::features;
 use crate::log_config::metadata_log_config;
@@ -49,11 +49,9 @@ pub struct NewTopic {
 #[derive(Debug, Default)]
 pub(super) struct Snapshots {
     brokers: HashMap<i32, Arc<BrokerConfig>>,
-    groups: HashMap<String, Arc<GroupConfig>>,
+    pub(super) groups: HashMap<String, Arc<GroupConfig>>,
+    pub(super) isolation: Option<Arc<Isolation>>,
 }
-
-/// Group configurations that are kept resolved at most.
-const GROUPS_KEPT: usize = 10_000;
 
 /// The control plane and the image that it maintains.
 #[derive(Debug)]
@@ -117,6 +115,7 @@ impl Cluster {
             cluster.elect_after_restart(now)?;
         }
         cluster.skip_known_producers();
+        cluster.report_groups();
         Ok(cluster)
     }
 
@@ -164,29 +163,6 @@ impl Cluster {
             .write()
             .unwrap_or_else(PoisonError::into_inner);
         kept.brokers.insert(id, Arc::clone(&config));
-        config
-    }
-
-    /// What a group runs with.
-    pub fn group_config(&self, group: &str) -> Arc<GroupConfig> {
-        let kept = self
-            .snapshots
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(config) = kept.groups.get(group) {
-            return Arc::clone(config);
-        }
-        drop(kept);
-        let image = self.image();
-        let config = Arc::new(image.configs.group(self.first, group));
-        let mut kept = self
-            .snapshots
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        if kept.groups.len() >= GROUPS_KEPT {
-            kept.groups.clear();
-        }
-        kept.groups.insert(group.to_owned(), Arc::clone(&config));
         config
     }
 

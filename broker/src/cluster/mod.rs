@@ -2,6 +2,7 @@
 
 mod apply;
 mod commands;
+mod configs;
 pub mod controller;
 pub mod election;
 pub mod image;
@@ -10,6 +11,7 @@ pub mod leadership;
 pub mod placement;
 pub mod reassignment;
 
+pub use configs::Altered;
 pub use controller::{BrokerState, Cluster, NewTopic};
 pub use image::{Image, Partition, Topic};
 pub(crate) use leaders::Elected;

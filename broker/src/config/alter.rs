@@ -17,6 +17,7 @@ mod metrics;
 mod topics;
 
 pub(super) use brokers::own_id;
+pub(super) use groups::check_assignor;
 pub use topics::check_name;
 
 /// What has configs.
@@ -165,6 +166,8 @@ pub struct World<'a> {
     pub topic_exists: &'a dyn Fn(&str) -> bool,
     /// Whether eligible leader replicas are on (feature `eligible.leader.replicas.version` at least 1).
     pub elr: bool,
+    /// Whether delivery to share groups can be paused (feature `share.pause.version` at least 1).
+    pub pause: bool,
     /// The loggers that `BROKER_LOGGER` knows, each with its level: `("root", "INFO")` and more.
     pub loggers: &'a [(&'a str, &'a str)],
 }
@@ -343,7 +346,7 @@ impl Configs {
         let own = merged(stored.clone(), &changes);
         match resource {
             ResourceType::Topic => topics::check_whole(self, world.broker, &own)?,
-            ResourceType::Group => groups::check_whole(self, world.broker, &own)?,
+            ResourceType::Group => groups::check_whole(self, world, &own, &changes)?,
             ResourceType::Broker => brokers::check_whole(self, world.broker, name, &own)?,
             ResourceType::ClientMetrics => metrics::check_whole(&own)?,
             ResourceType::BrokerLogger => {}

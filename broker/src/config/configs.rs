@@ -234,12 +234,11 @@ impl Configs {
         group
     }
 
-    /// The text of a group config, its own within the broker's bounds.
+    /// The text of a group config, within the broker's bounds, which may have moved since the start.
     fn group_text(&self, id: i32, def: &ConfigDef, own: &Own) -> Option<String> {
-        match self.own_text(def, own) {
-            Some(text) => Some(self.clamp(id, def, text)),
-            None => self.inherited(id, def),
-        }
+        let text = self.own_text(def, own);
+        let text = text.or_else(|| self.inherited(id, def))?;
+        Some(self.clamp(id, def, text))
     }
 
     fn clamp(&self, id: i32, def: &ConfigDef, text: String) -> String {
@@ -255,7 +254,7 @@ impl Configs {
     }
 
     /// A resource's own text of `def`, if its row takes it.
-    fn own_text(&self, def: &ConfigDef, own: &Own) -> Option<String> {
+    pub(super) fn own_text(&self, def: &ConfigDef, own: &Own) -> Option<String> {
         value::check(&self.statics.in_profile(def), own.get(def.name)?).ok()
     }
 

@@ -146,6 +146,8 @@ pub struct GroupConfig {
     pub share: ShareGroupConfig,
     /// As a streams group.
     pub streams: StreamsGroupConfig,
+    /// Why its dead letters go nowhere, whatever its configs say: the topic is not its alone.
+    pub dlq_conflict: Option<String>,
 }
 
 impl GroupConfig {
@@ -156,6 +158,7 @@ impl GroupConfig {
             consumer: ConsumerGroupConfig::resolve(text)?,
             share: ShareGroupConfig::resolve(text)?,
             streams: StreamsGroupConfig::resolve(text)?,
+            dlq_conflict: None,
         })
     }
 }

@@ -19,6 +19,7 @@ pub mod docs;
 pub mod environment;
 pub mod file;
 mod group;
+mod isolation;
 mod listener;
 pub mod profile;
 mod snapshot;
@@ -47,6 +48,7 @@ pub use group::{
     ConsumerGroupConfig, GroupConfig, IsolationLevel, OffsetReset, ShareGroupConfig,
     StreamsGroupConfig,
 };
+pub use isolation::Isolation;
 pub use listener::{HostPort, Listener, SecurityProtocol};
 pub use profile::Profile;
 pub use statics::{Origin, Setting, StaticConfig};

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
+use super::alter::check_assignor;
 use super::profile::Profile;
 use super::table::{self, ConfigDef, Scope};
 use super::{BrokerConfig, ConfigError, bounds, value};
@@ -115,7 +116,7 @@ impl StaticConfig {
                 ConfigError::invalid(format!(
                     "{}: {key}: {inner} is no broker config{}",
                     setting.origin,
-                    unknown::suggestion(inner)
+                    unknown::suggestion(Scope::Broker, inner)
                 ))
             })?;
             let setting = self.checked(def, &key, setting)?;
@@ -129,8 +130,9 @@ impl StaticConfig {
         } else if let Some(inner) = key.strip_prefix("ottla.group.default.") {
             let def = table::find(Scope::Group, inner).ok_or_else(|| {
                 ConfigError::invalid(format!(
-                    "{}: {key}: Unknown group config name: {inner}",
-                    setting.origin
+                    "{}: {key}: Unknown group config name: {inner}{}",
+                    setting.origin,
+                    unknown::suggestion(Scope::Group, inner)
                 ))
             })?;
             let setting = self.checked(def, &key, setting)?;
@@ -241,7 +243,11 @@ impl StaticConfig {
         let row = |key: &str| table::find(Scope::Group, key)?.default?.parse().ok();
         let inherited = |key: &str| broker(&format!("group.{key}")).or_else(|| row(key));
         let effective = |key: &str| own(key).or_else(|| inherited(key));
+        let assignor = self.group_defaults.get("streams.assignor.name");
+        let assignor = assignor.map(|setting| &setting.value);
+        let registered = self.text(id, "group.streams.assignors");
         bounds::check_group(&own, &effective, &broker)
+            .and_then(|()| check_assignor(assignor, registered))
             .map_err(|problem| ConfigError::invalid(format!("ottla.group.default: {problem}")))
     }
 

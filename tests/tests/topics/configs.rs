@@ -77,7 +77,7 @@ async fn absent_resources_each_have_their_own_answer() {
         .collect();
     assert_eq!(got[0].0, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
     assert_eq!(got[0].2, 0);
-    assert_eq!(got[1], (ErrorCode::NONE, None, 21));
+    assert_eq!(got[1], (ErrorCode::NONE, None, 21 + 12));
     let unexpected = "Unexpected broker id, expected 0 or empty string, but received 99";
     assert_eq!(got[2], (ErrorCode::INVALID_REQUEST, Some(unexpected), 0));
     let integer = "Broker id must be an integer, but it is: x";

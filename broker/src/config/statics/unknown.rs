@@ -25,19 +25,19 @@ pub(super) fn warning(key: &str, origin: &Origin) -> Option<String> {
     }
     Some(format!(
         "{origin}: unknown config {key} is ignored{}",
-        suggestion(key)
+        suggestion(Scope::Broker, key)
     ))
 }
 
-/// `; did you mean X?` with the nearest known broker key, or nothing if none is near.
-pub(super) fn suggestion(key: &str) -> String {
-    nearest(key).map_or_else(String::new, |known| format!("; did you mean {known}?"))
+/// `; did you mean X?` with the nearest known key, or nothing if none is near.
+pub(super) fn suggestion(scope: Scope, key: &str) -> String {
+    nearest(scope, key).map_or_else(String::new, |known| format!("; did you mean {known}?"))
 }
 
-/// The known broker key with the fewest edits, at most a third of the key's length.
-fn nearest(key: &str) -> Option<&'static str> {
+/// The known key with the fewest edits, at most a third of the key's length.
+fn nearest(scope: Scope, key: &str) -> Option<&'static str> {
     let limit = (key.chars().count() / 3).min(8);
-    table::all(Scope::Broker)
+    table::all(scope)
         .map(|row| (distance(key, row.name), row.name))
         .min()
         .filter(|(distance, _)| *distance <= limit)
@@ -67,14 +67,17 @@ mod tests {
     #[test]
     fn the_nearest_key_is_suggested_and_only_a_near_one() {
         assert_eq!(
-            suggestion("log.retention.mss"),
+            suggestion(Scope::Broker, "log.retention.mss"),
             "; did you mean log.retention.ms?"
         );
         assert_eq!(
-            suggestion("num.partition"),
+            suggestion(Scope::Broker, "num.partition"),
             "; did you mean num.partitions?"
         );
-        assert_eq!(suggestion("entirely.different.thing.altogether"), "");
+        assert_eq!(
+            suggestion(Scope::Broker, "entirely.different.thing.altogether"),
+            ""
+        );
     }
 
     #[test]

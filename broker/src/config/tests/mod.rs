@@ -50,6 +50,7 @@ fn world() -> World<'static> {
         broker: 1,
         topic_exists: &|name| name == "cfgt",
         elr: true,
+        pause: true,
         loggers: &[("root", "WARN"), ("ottla::config", "DEBUG")],
     }
 }
