@@ -146,3 +146,47 @@ fn a_default_for_all_groups_is_checked_at_the_start() {
     assert!(refusal(&[(&buckets, "7")]).contains("must divide"));
     assert!(try_statics(&[(&buckets, "5")]).is_ok());
 }
+
+#[test]
+fn what_needs_the_pause_is_refused_where_the_feature_is_off() {
+    let configs = measured();
+    let off = World {
+        pause: false,
+        ..world()
+    };
+    let kind = ResourceType::Group.wire();
+    for key in [
+        "ottla.share.delivery.paused",
+        "ottla.share.dlq.timeout.pause.enable",
+        "share.group.dlq.circuit.breaker.enable",
+    ] {
+        let on = configs.incremental_alter(&off, kind, "g", &[set(key, "TRUE")]);
+        let refusal = on.unwrap_err();
+        assert_eq!(refusal.code, ErrorCode::INVALID_CONFIG);
+        let text = refusal.message.unwrap();
+        assert!(
+            text.starts_with(&format!("{key}=true needs the feature share.pause.version")),
+            "{text}"
+        );
+        let pair = [(key.to_owned(), Some("true".to_owned()))];
+        assert!(configs.replace(&off, kind, "g", &pair).is_err());
+        assert!(
+            configs
+                .incremental_alter(&off, kind, "g", &[set(key, "false")])
+                .is_ok()
+        );
+        assert!(alter(&configs, "g", &[set(key, "true")]).is_ok());
+    }
+}
+
+#[test]
+fn what_is_stored_and_needs_the_pause_is_found_at_the_start() {
+    const ENABLE: &str = "share.group.dlq.circuit.breaker.enable";
+    let default = format!("ottla.group.default.{ENABLE}");
+    let mut configs = configs(&[("node.id", "1"), (&default, "true")]);
+    configs.apply(&change(ResourceType::Group, "g", ENABLE, Some("true")));
+    configs.apply(&change(ResourceType::Group, "h", ENABLE, Some("false")));
+    let problems = |group| configs.without_pause(1, group).len();
+    assert_eq!((problems(None), problems(Some("g"))), (1, 1));
+    assert_eq!(problems(Some("h")), 0);
+}

@@ -5,6 +5,7 @@
 mod alter;
 mod dead_letters;
 mod describe;
+mod isolation;
 mod resolve;
 mod statics;
 mod table;
