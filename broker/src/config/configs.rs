@@ -234,7 +234,7 @@ impl Configs {
         group
     }
 
-    /// The text of a group config, within the broker's bounds, which may have moved since the start.
+    /// The text of a group config, within the broker's bounds.
     fn group_text(&self, id: i32, def: &ConfigDef, own: &Own) -> Option<String> {
         let text = self.own_text(def, own);
         let text = text.or_else(|| self.inherited(id, def))?;

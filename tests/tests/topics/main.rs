@@ -5,6 +5,7 @@ mod admin_port;
 mod configs;
 mod create;
 mod features;
+mod group_configs;
 mod inside;
 mod log_dirs;
 mod replicas;

@@ -5,6 +5,7 @@
 mod alter;
 mod dead_letters;
 mod describe;
+mod group_defaults;
 mod isolation;
 mod resolve;
 mod statics;
