@@ -60,21 +60,10 @@ async fn page(State(process): Admin) -> Html<String> {
 
 async fn metrics(State(process): Admin) -> Response {
     let broker = &process.broker;
-    let open: usize = broker.nodes().map(|node| node.connection_count()).sum();
-    broker.metrics.connections.set(open as i64);
-    broker.metrics.groups(&broker.groups.counts(broker));
-    let (mut sessions, mut partitions, mut evicted) = (0, 0, 0);
-    for node in broker.nodes() {
-        let cache = node.fetch_sessions();
-        sessions += cache.len();
-        partitions += cache.partitions();
-        evicted += cache.evicted();
-    }
-    broker.metrics.fetch_sessions(sessions, partitions, evicted);
     let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     (
         [(header::CONTENT_TYPE, content_type)],
-        broker.metrics.render(&broker.cluster),
+        broker.metrics.render(broker),
     )
         .into_response()
 }

@@ -1,6 +1,9 @@
-//! Metrics, in Prometheus' text format on `GET /metrics`.
+//! Metrics, in Prometheus' text format on `GET /metrics`; `docs/metrics.md` lists them.
+//!
+//! What happens is counted where it happens; what is, is asked for when somebody looks.
 
 use std::fmt;
+use std::sync::{Mutex, PoisonError};
 
 use ottla_coordinator::group::GroupCounts;
 use prometheus_client::encoding::{EncodeLabelSet, text};
@@ -10,9 +13,15 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use crate::api::TABLE;
+use crate::broker::Broker;
 use crate::clock::Stopwatch;
-use crate::cluster::Cluster;
 use crate::leaders::LeaderMetrics;
+
+mod fetch_sessions;
+mod offsets;
+
+use fetch_sessions::FetchSessionMetrics;
+pub use offsets::OffsetMetrics;
 
 /// The label of one API.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -92,77 +101,8 @@ pub struct Metrics {
     pub offsets: OffsetMetrics,
     groups: Family<GroupLabel, Gauge>,
     leaders: LeaderMetrics,
-}
-
-/// Committed offsets, under the names of Kafka's group coordinator.
-#[derive(Debug, Default)]
-pub struct OffsetMetrics {
-    stored: Gauge,
-    /// Commits, one a partition.
-    pub commits: Counter,
-    /// Offsets that ended by time.
-    pub expirations: Counter,
-    /// Offsets that were deleted.
-    pub deletions: Counter,
-}
-
-impl OffsetMetrics {
-    fn register(&self, registry: &mut Registry) {
-        registry.register(
-            "num_offsets",
-            "Committed offsets of all groups",
-            self.stored.clone(),
-        );
-        let counters = [
-            ("commit", "Offsets committed", &self.commits),
-            (
-                "expiration",
-                "Committed offsets that ended by time",
-                &self.expirations,
-            ),
-            (
-                "deletion",
-                "Committed offsets that were deleted",
-                &self.deletions,
-            ),
-        ];
-        for (what, help, counter) in counters {
-            registry.register(format!("offset_{what}_count"), help, counter.clone());
-        }
-    }
-
-    /// A shard that had `before` offsets has `after` now.
-    pub fn changed(&self, before: usize, after: usize) {
-        self.stored.inc_by(after as i64 - before as i64);
-    }
-}
-
-/// The fetch sessions of all logical brokers, under the names of Kafka's `FetchSessionCache`.
-#[derive(Debug, Default)]
-struct FetchSessionMetrics {
-    sessions: Gauge,
-    partitions: Gauge,
-    evictions: Counter,
-}
-
-impl FetchSessionMetrics {
-    fn register(&self, registry: &mut Registry) {
-        registry.register(
-            "num_incremental_fetch_sessions",
-            "Fetch sessions",
-            self.sessions.clone(),
-        );
-        registry.register(
-            "num_incremental_fetch_partitions_cached",
-            "Partitions in fetch sessions",
-            self.partitions.clone(),
-        );
-        registry.register(
-            "incremental_fetch_session_evictions",
-            "Fetch sessions that gave way to others",
-            self.evictions.clone(),
-        );
-    }
+    /// Held while the numbers of a scrape are made and shown, so that two scrapes do not mix.
+    scrape: Mutex<()>,
 }
 
 impl fmt::Debug for Metrics {
@@ -245,17 +185,8 @@ impl Metrics {
             offsets,
             groups,
             leaders,
+            scrape: Mutex::default(),
         }
-    }
-
-    /// What the fetch sessions of all logical brokers are now.
-    pub fn fetch_sessions(&self, sessions: usize, partitions: usize, evicted: u64) {
-        let metrics = &self.fetch_sessions;
-        metrics.sessions.set(sessions as i64);
-        metrics.partitions.set(partitions as i64);
-        // Evictions only grow; another scrape may have been quicker.
-        let seen = metrics.evictions.inner();
-        seen.fetch_max(evicted, std::sync::atomic::Ordering::Relaxed);
     }
 
     /// A request was answered.
@@ -291,7 +222,7 @@ impl Metrics {
     }
 
     /// How many groups there are of each protocol in each state.
-    pub fn groups(&self, counts: &GroupCounts) {
+    fn groups(&self, counts: &GroupCounts) {
         self.groups.clear();
         for (&(group_type, state), &count) in counts {
             let protocol = group_type.name();
@@ -302,8 +233,13 @@ impl Metrics {
     }
 
     /// The text of `GET /metrics`.
-    pub fn render(&self, cluster: &Cluster) -> String {
-        self.leaders.observe(cluster);
+    pub fn render(&self, broker: &Broker) -> String {
+        let _alone = self.scrape.lock().unwrap_or_else(PoisonError::into_inner);
+        let open: usize = broker.nodes().map(|node| node.connection_count()).sum();
+        self.connections.set(open as i64);
+        self.groups(&broker.groups.counts(broker));
+        self.fetch_sessions.observe(broker);
+        self.leaders.observe(&broker.cluster);
         let mut out = String::new();
         if let Err(error) = text::encode(&mut out, &self.registry) {
             tracing::error!(%error, "metrics could not be rendered");
