@@ -2,6 +2,7 @@
 //!
 //! - Topics, brokers (`""` = what all share), groups, client-metrics subscriptions, loggers.
 //! - Each resource has its own error; a group that was never seen has the defaults.
+//! - An empty list of keys asks for all of them, as a null one does.
 //! - Synonyms and documentation come only when asked for.
 
 use ottla_protocol::StrBytes;
@@ -34,6 +35,8 @@ fn describe(
     let keys: Option<Vec<String>> = resource
         .configuration_keys
         .as_ref()
+        // An empty list asks for everything, as no list does: what Kafka 4.4.0 does.
+        .filter(|keys| !keys.is_empty())
         .map(|keys| keys.iter().map(ToString::to_string).collect());
     let image = cx.broker.cluster.image();
     let described = with_world(cx, &image, |configs, world| {

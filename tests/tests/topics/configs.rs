@@ -41,6 +41,22 @@ async fn value(client: &mut Client, kind: i8, name: &str, key: &str) -> (Option<
     )
 }
 
+#[tokio::test]
+async fn an_empty_list_of_keys_asks_for_everything() {
+    let broker = Embedded::start().await;
+    let mut client = broker.client().await;
+    let all = describe(&mut client, GROUP, "g").await.configs.len();
+    for (keys, described) in [(vec![], all), (vec![text("share.isolation.level")], 1)] {
+        let resource = DescribeConfigsResource::default()
+            .with_resource_type(GROUP)
+            .with_resource_name(text("g"))
+            .with_configuration_keys(Some(keys));
+        let request = DescribeConfigsRequest::default().with_resources(vec![resource]);
+        let answer = client.call(4, &request).await;
+        assert_eq!(answer.results[0].configs.len(), described);
+    }
+}
+
 // C59
 #[tokio::test]
 async fn absent_resources_each_have_their_own_answer() {
