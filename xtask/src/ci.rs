@@ -164,6 +164,7 @@ fn suites(ledger: &mut Ledger, broker: &str) {
             filter: String::new(),
             jobs: 2,
             keep: false,
+            dead_letters: false,
         };
         let outcome = conformance::run_suite("share-ci", &options)?;
         ledger.suite(outcome.passed, outcome.total - outcome.passed);

@@ -11,11 +11,17 @@ use crate::{dirs, process, report};
 const DIR: &str = "tests/conformance";
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    args.allow(&["full", "filter", "jobs", "broker", "keep"])?;
+    args.allow(&["full", "filter", "jobs", "broker", "keep", "dead-letters"])?;
     if args.words.is_empty() {
         bail!("name a suite: {}", suites()?.join(", "));
     }
     let full = args.has("full");
+    let dead_letters = args.has("dead-letters");
+    if dead_letters && (full || args.value("broker").is_some()) {
+        bail!(
+            "--dead-letters starts our own broker and records nothing: it takes no --full and no --broker"
+        );
+    }
     if full && (args.value("filter").is_some() || args.value("broker").is_some()) {
         bail!(
             "--full runs whole suites against our own release binary: it takes no --filter and no --broker"
@@ -34,6 +40,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         filter: args.value("filter").unwrap_or_default().to_owned(),
         jobs: args.number("jobs", 2)?,
         keep: args.has("keep"),
+        dead_letters,
     };
     let mut missed = 0;
     for suite in &args.words {
@@ -57,7 +64,14 @@ pub(crate) struct Options {
     pub(crate) filter: String,
     pub(crate) jobs: u64,
     pub(crate) keep: bool,
+    /// Whether every group has a dead-letter topic.
+    pub(crate) dead_letters: bool,
 }
+
+/// Every group has a dead-letter topic, and a topic that is missing is made.
+const DEAD_LETTERS: &str = " --set ottla.group.default.errors.deadletterqueue.topic.name=dlq.all \
+    --set ottla.group.default.errors.deadletterqueue.copy.record.enable=true \
+    --set errors.deadletterqueue.auto.create.topics.enable=true";
 
 /// What the broker of a suite is started with: tests of these suites assert Kafka's default values, or
 /// that a group has no assignment yet after 100 ms.
@@ -270,7 +284,12 @@ const SECOND_TRIES: usize = 4;
 
 pub(crate) fn run_suite(suite: &str, options: &Options) -> Result<Outcome> {
     let arguments = if options.ours { arguments(suite) } else { "" };
-    let broker = format!("{}{arguments}", options.broker);
+    let letters = if options.dead_letters {
+        DEAD_LETTERS
+    } else {
+        ""
+    };
+    let broker = format!("{}{arguments}{letters}", options.broker);
     let plan = Plan::read(suite, &options.filter)?;
     let out = dirs::target().join("conformance").join("out").join(suite);
     let mut results = run_once(&plan.chosen, &out, (&broker, options.keep), options.jobs)?;

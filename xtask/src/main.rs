@@ -31,6 +31,7 @@ usage: cargo xtask COMMAND
   conformance SUITE...      Apache Kafka's own tests against the broker
       [--full]              with the release binary; writes docs/conformance.md
       [--filter TEXT] [--jobs N] [--broker CMD] [--keep]
+      [--dead-letters]      with a dead-letter topic for every group
   clients                   unmodified clients and Kafka's tools against the broker; writes docs/clients.md
       [--filter TEXT] [--broker CMD] [--keep]
   bench compare             Ottla and Apache Kafka in one run; writes docs/performance.md
