@@ -22,6 +22,8 @@ const MEMBERS: [&str; 3] = ["a", "b", "c"];
 struct Log {
     batches: Vec<OffsetRange>,
     aborted: Vec<OffsetRange>,
+    /// Batches, or parts of them, that hold no data.
+    non_data: Vec<OffsetRange>,
 }
 
 fn logs() -> impl Strategy<Value = Log> {
@@ -29,18 +31,28 @@ fn logs() -> impl Strategy<Value = Log> {
         prop_oneof![8 => Just(0i64), 1 => 1..4i64],
         1..6i64,
         prop::bool::weighted(0.1),
+        prop::option::weighted(0.2, (0..3i64, 0..3i64)),
     );
     prop::collection::vec(batch, 20..40).prop_map(|parts| {
-        let (mut batches, mut aborted, mut next) = (Vec::new(), Vec::new(), 0);
-        for (hole, len, abort) in parts {
+        let (mut batches, mut aborted, mut non_data, mut next) = (vec![], vec![], vec![], 0);
+        for (hole, len, abort, empty) in parts {
             let range = OffsetRange::new(next + hole, next + hole + len - 1);
             batches.push(range);
             if abort {
                 aborted.push(range);
             }
+            if let Some((skip, len)) = empty {
+                let first = range.first + skip;
+                let range = OffsetRange::new(first, range.last.min(first + len));
+                non_data.extend(Some(range).filter(|range| !range.is_empty()));
+            }
             next = range.last + 1;
         }
-        Log { batches, aborted }
+        Log {
+            batches,
+            aborted,
+            non_data,
+        }
     })
 }
 
@@ -75,6 +87,14 @@ enum Call {
     SettleAll,
     LogStart(i64),
     Limits(Limits),
+    /// A unit that was handed out was written or given up; or the first so many of its records were.
+    Letters {
+        pick: usize,
+        records: i64,
+        written: bool,
+    },
+    /// Paused or not, and by how much the generation grows.
+    Delivery(bool, u64),
     /// The log loses the batch at this place: compaction.
     Compact(usize),
 }
@@ -88,14 +108,19 @@ fn limits() -> impl Strategy<Value = Limits> {
         Just(10),
         Just(i16::MAX)
     ];
-    (1..40i32, deliveries, 1..50i64, prop::bool::weighted(0.9)).prop_map(
-        |(max_record_locks, delivery_count_limit, lock_duration_ms, renew_enabled)| Limits {
-            max_record_locks,
-            delivery_count_limit,
-            lock_duration_ms,
-            renew_enabled,
-            dead_letters: false,
-            dlq_write_timeout_ms: None,
+    let timeout = prop::option::weighted(0.7, 1..40i64);
+    let letters = (prop::bool::weighted(0.7), timeout);
+    let renews = prop::bool::weighted(0.9);
+    (1..40i32, deliveries, 1..50i64, renews, letters).prop_map(
+        |(max_record_locks, delivery_count_limit, lock_duration_ms, renew_enabled, letters)| {
+            Limits {
+                max_record_locks,
+                delivery_count_limit,
+                lock_duration_ms,
+                renew_enabled,
+                dead_letters: letters.0,
+                dlq_write_timeout_ms: letters.1,
+            }
         },
     )
 }
@@ -128,6 +153,9 @@ fn calls() -> impl Strategy<Value = Call> {
         1 => (0..6i64).prop_map(Call::LogStart),
         1 => limits().prop_map(Call::Limits),
         1 => (0..40usize).prop_map(Call::Compact),
+        6 => (0..20usize, 1..8i64, any::<bool>())
+            .prop_map(|(pick, records, written)| Call::Letters { pick, records, written }),
+        1 => (prop::bool::weighted(0.4), 0..3u64).prop_map(|(paused, by)| Call::Delivery(paused, by)),
     ]
 }
 
@@ -141,7 +169,7 @@ impl Run {
     fn new(log: Log, limits: Limits) -> Self {
         let part = SharePartition::load(&PersistedState::default(), 0, 0, &limits);
         Self {
-            pair: Pair::new(part),
+            pair: Pair::new(part, &limits),
             log,
             limits,
         }
@@ -201,8 +229,17 @@ impl Run {
             Call::Take => drop(self.pair.take()),
             Call::Settle(ok) => self.pair.settle(*ok, &self.limits),
             Call::SettleAll => self.pair.settle_all(&self.limits),
-            Call::LogStart(by) => self.pair.log_start_moved(start + by),
+            Call::LogStart(by) => self.pair.log_start_moved(start + by, &self.limits),
             Call::Limits(limits) => self.limits = *limits,
+            Call::Letters {
+                pick,
+                records,
+                written,
+            } => self.letters(*pick, *records, *written),
+            Call::Delivery(paused, by) => {
+                let generation = self.pair.post.generation + by;
+                self.pair.set_delivery(*paused, generation, &self.limits);
+            }
             Call::Compact(at) => {
                 if *at < self.log.batches.len() - 1 {
                     let gone = self.log.batches.remove(*at);
@@ -238,6 +275,11 @@ impl Run {
             .filter(|range| batches.contains(range))
             .copied()
             .collect();
+        let holds = |range: &&OffsetRange| {
+            let mut batches = batches.iter();
+            batches.any(|batch| batch.first <= range.first && range.last <= batch.last)
+        };
+        let non_data: Vec<OffsetRange> = self.log.non_data.iter().filter(holds).copied().collect();
         let request = AcquireRequest {
             max_records,
             batch_size,
@@ -250,7 +292,7 @@ impl Run {
             batches: &batches,
             upper: if committed { last.first } else { last.last + 1 },
             aborted: if committed { &aborted } else { &[] },
-            non_data: &[],
+            non_data: &non_data,
         };
         self.pair.acquire(member, &self.limits, &request);
         if exact {
@@ -266,6 +308,22 @@ impl Run {
             .max()
             .unwrap();
         assert!(window <= 40 + longest, "window of {window}");
+    }
+
+    fn letters(&mut self, pick: usize, records: i64, written: bool) {
+        let units = &self.pair.post.units;
+        // The latest ones: the others have mostly had their outcome.
+        let Some(unit) = units.iter().rev().nth(pick % units.len().clamp(1, 4)) else {
+            return;
+        };
+        let (id, range) = (unit.id, unit.range);
+        let last = range.last.min(range.first + records - 1);
+        let range = OffsetRange { last, ..range };
+        if written {
+            self.pair.write_letters(id, range, &self.limits);
+        } else {
+            self.pair.give_up_letters(id, range, &self.limits);
+        }
     }
 
     fn ack_held(&mut self, pick: usize, kind: i8) {
@@ -295,7 +353,11 @@ impl Run {
         self.pair.settle_all(&self.limits);
         assert_eq!(self.pair.part.lock_count(), 0);
         self.limits.renew_enabled = true;
+        self.limits.dlq_write_timeout_ms = Some(1);
+        self.pair.set_delivery(false, 0, &self.limits);
         for _ in 0..2000 {
+            self.pair.now += 1;
+            self.pair.on_deadline(&self.limits);
             self.acquire("z", 3, true, 3, 3, false);
             let held: Vec<InFlight> = self
                 .pair
@@ -355,16 +417,24 @@ proptest! {
         for call in &calls {
             run.call(call);
         }
-        let mut step = run.pair.clone();
         let settle = |pair: &mut Pair| {
             while pair.take().is_some() {
                 pair.settle(ok, &run.limits);
             }
         };
         run.pair.settle(ok, &run.limits);
-        step.settle(ok, &run.limits);
-        let mut leap = run.pair.clone();
-        leap.now += ms;
+        settle(&mut run.pair);
+        let (mut step, mut leap) = (run.pair.clone(), run.pair.clone());
+        let end = leap.now + ms;
+        // A letter's time begins when the lock has ended: then the leap is one from deadline to deadline.
+        while run.limits.dlq_write_timeout_ms.is_some()
+            && let Some(next) = leap.part.next_deadline(&run.limits).filter(|next| *next < end)
+        {
+            leap.now = leap.now.max(next);
+            leap.on_deadline(&run.limits);
+            settle(&mut leap);
+        }
+        leap.now = end;
         leap.on_deadline(&run.limits);
         settle(&mut leap);
         for _ in 0..ms {

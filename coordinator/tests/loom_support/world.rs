@@ -22,6 +22,8 @@ pub(crate) const ACCEPT: i8 = 1;
 
 pub(crate) const RELEASE: i8 = 2;
 
+pub(crate) const REJECT: i8 = 3;
+
 pub(crate) const RENEW: i8 = 4;
 
 pub(crate) const LOCK_MS: i64 = 10;

@@ -5,6 +5,7 @@
 
 pub(crate) mod naive;
 mod naive_acquire;
+mod naive_letters;
 
 use ottla_coordinator::share::partition::SharePartition;
 use ottla_coordinator::share::types::{
@@ -24,6 +25,7 @@ pub(crate) struct Bench {
     pub(crate) limits: Limits,
     pub(crate) log: Vec<OffsetRange>,
     pub(crate) aborted: Vec<OffsetRange>,
+    pub(crate) non_data: Vec<OffsetRange>,
     pub(crate) upper: i64,
     pub(crate) batch_size: i32,
     pub(crate) now: i64,
@@ -65,6 +67,7 @@ impl Bench {
             limits: limits(),
             log,
             aborted: Vec::new(),
+            non_data: Vec::new(),
             upper,
             batch_size: 500,
             now: 0,
@@ -97,7 +100,7 @@ impl Bench {
             batches: &read,
             upper: self.upper,
             aborted: &self.aborted,
-            non_data: &[],
+            non_data: &self.non_data,
         };
         let acquired = self.part.acquire(self.now, member, &self.limits, &request);
         self.settle_all(true);

@@ -6,14 +6,18 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use ottla_coordinator::share::letters::LetterCause;
 use ottla_coordinator::share::partition::SharePartition;
 use ottla_coordinator::share::types::{AckBatch, AckError, Limits, RecordState, StateWrite, Token};
+
+use super::naive_letters::{Post, ended};
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Lock {
     pub(super) member: String,
     pub(super) deadline: i64,
     pub(super) running: bool,
+    pub(super) generation: u64,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +26,8 @@ pub(super) struct Record {
     pub(super) pending: Option<RecordState>,
     pub(super) count: i16,
     pub(super) lock: Option<Lock>,
+    /// Whether the log has data there, as far as a fetch has told.
+    pub(super) data: bool,
 }
 
 impl Record {
@@ -31,6 +37,7 @@ impl Record {
             pending: None,
             count: 0,
             lock: None,
+            data: true,
         }
     }
 
@@ -39,9 +46,12 @@ impl Record {
     }
 }
 
+/// The next state of a record, and why it becomes a letter, if it does.
+pub(super) type Next = (RecordState, Option<LetterCause>);
+
 #[derive(Clone, Debug, PartialEq)]
 struct Proposal {
-    changes: Vec<(i64, RecordState)>,
+    changes: Vec<(i64, Next)>,
     forced: bool,
 }
 
@@ -56,27 +66,52 @@ pub(crate) struct Pair {
     taken: Option<(Token, Proposal)>,
     /// Offsets that an accepted and written acknowledgement ended: never delivered again.
     pub(super) ended: Vec<i64>,
+    pub(crate) post: Post,
 }
 
-fn given_back(count: i16, limits: &Limits) -> RecordState {
+fn given_back(count: i16, limits: &Limits) -> Next {
     if count >= limits.delivery_count_limit {
-        RecordState::Archived
+        ended(LetterCause::DeliveryLimit, limits)
     } else {
-        RecordState::Available
+        (RecordState::Available, None)
     }
 }
 
 impl Pair {
-    pub(crate) fn new(part: SharePartition) -> Self {
-        Self {
+    /// The model of a partition that was just loaded, at time 0.
+    pub(crate) fn new(part: SharePartition, limits: &Limits) -> Self {
+        let mut records = BTreeMap::new();
+        let mut post = Post::default();
+        for run in part.in_flight() {
+            for offset in run.first..=run.last {
+                let record = Record {
+                    state: run.state,
+                    count: run.delivery_count,
+                    ..Record::absent()
+                };
+                if record.state == RecordState::Archiving {
+                    let cause = if record.count >= limits.delivery_count_limit {
+                        LetterCause::DeliveryLimit
+                    } else {
+                        LetterCause::Rejected
+                    };
+                    post.arise(offset, (cause, record.count, None), 0);
+                }
+                records.insert(offset, record);
+            }
+        }
+        let mut pair = Self {
             start: part.start_offset(),
             part,
             now: 0,
-            records: BTreeMap::new(),
+            records,
             waiting: VecDeque::new(),
             taken: None,
             ended: Vec::new(),
-        }
+            post,
+        };
+        pair.compare(limits);
+        pair
     }
 
     pub(super) fn end(&self) -> i64 {
@@ -93,7 +128,7 @@ impl Pair {
         }
     }
 
-    fn propose(&mut self, changes: Vec<(i64, RecordState)>, forced: bool) {
+    pub(super) fn propose(&mut self, changes: Vec<(i64, Next)>, forced: bool) {
         if !changes.is_empty() {
             self.waiting.push_back(Proposal { changes, forced });
         }
@@ -112,7 +147,7 @@ impl Pair {
             lock.running = false;
             if record.pending.is_none() {
                 let next = given_back(record.count, limits);
-                record.pending = Some(next);
+                record.pending = Some(next.0);
                 changes.push((offset, next));
             }
         }
@@ -122,29 +157,30 @@ impl Pair {
     pub(super) fn expire(&mut self, limits: &Limits) {
         let now = self.now;
         self.end_locks(limits, |lock| lock.deadline <= now);
+        self.time_out_letters(limits);
     }
 
     pub(crate) fn on_deadline(&mut self, limits: &Limits) {
         self.part.on_deadline(self.now, limits);
         self.expire(limits);
-        self.compare();
+        self.compare(limits);
     }
 
     pub(crate) fn release_member(&mut self, member: &str, limits: &Limits) {
         self.part.release_member(self.now, member, limits);
         self.expire(limits);
         self.end_locks(limits, |lock| lock.member == member);
-        self.compare();
+        self.compare(limits);
     }
 
-    pub(crate) fn log_start_moved(&mut self, log_start: i64) {
+    pub(crate) fn log_start_moved(&mut self, log_start: i64, limits: &Limits) {
         self.part.log_start_moved(log_start);
         while self.start < log_start {
             self.records.remove(&self.start);
             self.start += 1;
         }
         self.advance_start();
-        self.compare();
+        self.compare(limits);
     }
 
     /// Takes the next write and checks what it carries.
@@ -171,7 +207,7 @@ impl Pair {
         let changes: Vec<(i64, u8)> = proposal
             .changes
             .iter()
-            .map(|(offset, next)| (*offset, next.code()))
+            .map(|(offset, next)| (*offset, next.0.code()))
             .collect();
         assert_eq!(carried, changes);
         assert_eq!(write.start_offset, self.start);
@@ -179,7 +215,7 @@ impl Pair {
             + proposal
                 .changes
                 .iter()
-                .filter(|(_, next)| next.is_done())
+                .filter(|(_, next)| next.0.is_done())
                 .count();
         assert_eq!(write.delivery_complete_count as usize, done);
         self.taken = Some((token, proposal));
@@ -199,21 +235,31 @@ impl Pair {
             };
             record.pending = None;
             if ok || proposal.forced {
+                let (next, cause) = next;
                 record.state = next;
-                record.lock = None;
+                let lock = record.lock.take();
+                let generation = lock.map(|lock| lock.generation);
+                let counts = !self.post.paused && generation == Some(self.post.generation);
+                if next == RecordState::Acknowledged && record.data && counts {
+                    self.post.delivered += 1;
+                }
+                if let Some(cause) = cause {
+                    let letter = (cause, record.count, generation);
+                    self.post.arise(offset, letter, self.now);
+                }
                 if next.is_done() {
                     self.ended.push(offset);
                 }
             } else if record.lock.as_ref().is_none_or(|lock| !lock.running) {
                 let next = given_back(record.count, limits);
-                record.pending = Some(next);
+                record.pending = Some(next.0);
                 again.push((offset, next));
             }
         }
         self.propose(again, true);
         self.advance_start();
         self.expire(limits);
-        self.compare();
+        self.compare(limits);
     }
 
     pub(crate) fn settle_all(&mut self, limits: &Limits) {
@@ -252,7 +298,7 @@ impl Pair {
             assert_eq!(answer.unwrap().is_some(), !changes.is_empty());
             self.propose(changes, false);
         }
-        self.compare();
+        self.compare(limits);
         expected.is_ok()
     }
 
@@ -317,7 +363,7 @@ impl Pair {
         member: &str,
         batch: &AckBatch<'_>,
         limits: &Limits,
-        changes: &mut Vec<(i64, RecordState)>,
+        changes: &mut Vec<(i64, Next)>,
     ) {
         for offset in batch.first.max(self.start)..=batch.last {
             let kind = if batch.types.len() == 1 {
@@ -327,25 +373,28 @@ impl Pair {
             };
             let record = self.records.get_mut(&offset).unwrap();
             let next = match kind {
-                1 => RecordState::Acknowledged,
+                1 => (RecordState::Acknowledged, None),
+                3 => ended(LetterCause::Rejected, limits),
                 2 => given_back(record.count, limits),
                 4 => {
                     record.lock = Some(Lock {
                         member: member.to_owned(),
                         deadline: self.now + limits.lock_duration_ms,
                         running: true,
+                        generation: record.lock.as_ref().unwrap().generation,
                     });
                     continue;
                 }
-                _ => RecordState::Archived,
+                _ => (RecordState::Archived, None),
             };
-            record.pending = Some(next);
+            record.pending = Some(next.0);
             changes.push((offset, next));
         }
     }
 
     /// The machine shows what the model knows.
-    pub(super) fn compare(&mut self) {
+    pub(super) fn compare(&mut self, limits: &Limits) {
+        self.post.check(&self.part.take_reports());
         assert_eq!(self.part.start_offset(), self.start);
         assert_eq!(self.part.end_offset(), self.end());
         let mut shown = BTreeMap::new();
@@ -373,9 +422,11 @@ impl Pair {
             .values()
             .filter_map(|r| r.lock.as_ref())
             .filter(|l| l.running);
+        let letters = self.post.letters.values();
+        let due = letters.filter_map(|letter| Post::due(letter, limits));
         assert_eq!(
-            self.part.next_deadline(&super::limits()),
-            running.map(|lock| lock.deadline).min()
+            self.part.next_deadline(limits),
+            running.map(|lock| lock.deadline).chain(due).min()
         );
         let locked = self.records.values().filter(|r| r.lock.is_some()).count();
         assert!(self.part.lock_count() <= locked);
@@ -394,6 +445,10 @@ impl Pair {
     /// The lowest free offset, as the machine must find it.
     pub(crate) fn next_fetch_offset(&mut self, limits: &Limits) -> Option<i64> {
         let found = self.part.next_fetch_offset(limits);
+        if self.post.paused {
+            assert_eq!(found, None);
+            return None;
+        }
         let free = self
             .records
             .iter()

@@ -21,8 +21,9 @@ impl Pair {
     ) -> Vec<AcquiredRange> {
         let got = self.part.acquire(self.now, member, limits, request);
         self.expire(limits);
-        if request.max_records < 1 || request.batches.is_empty() {
+        if self.post.paused || request.max_records < 1 || request.batches.is_empty() {
             assert!(got.is_empty());
+            self.compare(limits);
             return got;
         }
         let last = request.batches.last().map_or(-1, |batch| batch.last);
@@ -49,8 +50,11 @@ impl Pair {
             }
         }
         self.follow(member, limits, request, &got, &in_log);
+        for (&offset, record) in &mut self.records {
+            record.data &= !contains(request.non_data, offset);
+        }
         self.advance_start();
-        self.compare();
+        self.compare(limits);
         got
     }
 
@@ -116,6 +120,7 @@ impl Pair {
             member: member.to_owned(),
             deadline: self.now + limits.lock_duration_ms,
             running: true,
+            generation: self.post.generation,
         };
         let mut previous = -1;
         for range in got {
