@@ -16,6 +16,7 @@ use crate::cluster::{Altered, Cluster, NewTopic, Partition, Topic};
 use crate::config::{BrokerConfig, ConfigChange, GroupConfig, Refusal, StaticConfig};
 use crate::context::Connection;
 use crate::deadlines::{Deadlines, Due, OwnerId};
+use crate::deliveries::Deliveries;
 use crate::error_code::ApiError;
 use crate::groups::Groups;
 use crate::leaders::Rebalancer;
@@ -56,6 +57,8 @@ pub struct Broker {
     pub share_states: ShareStates,
     /// The share partitions.
     pub shares: Shares,
+    /// What share groups deliver.
+    pub deliveries: Deliveries,
     /// Metrics.
     pub metrics: Metrics,
     store: Arc<Store>,
@@ -99,6 +102,7 @@ impl Broker {
             groups: Groups::default(),
             share_states: ShareStates::default(),
             shares: Shares::default(),
+            deliveries: Deliveries::default(),
             metrics: Metrics::new(),
             cluster_id: store.cluster_id(),
             store,
@@ -113,6 +117,7 @@ impl Broker {
         let rebalancer = Rebalancer(weak);
         broker.own(Arc::new(rebalancer), Rebalancer::next(&broker, now));
         broker.keep_store(now)?;
+        broker.deliveries.begin(&broker);
         broker.groups.open(&broker)?;
         Ok(broker)
     }
@@ -349,6 +354,7 @@ impl Broker {
             self.leaders_moved();
         }
         if !validate_only {
+            self.deliveries.configs_changed(self);
             self.shares.wake_all();
         }
         altered

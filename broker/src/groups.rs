@@ -129,6 +129,8 @@ impl Shard {
             .metrics
             .offsets
             .changed(state.machine.offsets().len(), machine.offsets().len());
+        let home = self.partition.index;
+        broker.deliveries.reloaded(broker, home, &machine);
         *state = Loaded {
             epoch: leadership.leader_epoch,
             machine,
@@ -152,6 +154,8 @@ impl Shard {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let offsets = state.machine.offsets().len();
         state.machine = GroupCoordinator::new();
+        let home = self.partition.index;
+        broker.deliveries.reloaded(broker, home, &state.machine);
         let orphans = self.parked.take_all();
         drop(state);
         broker.metrics.offsets.changed(offsets, 0);
@@ -212,6 +216,11 @@ impl Shard {
             let before = state.machine.offsets().len();
             for record in &plan.records {
                 state.machine.apply(record);
+                if let GroupRecord::ShareGroup { group_id, value } = record {
+                    let home = self.partition.index;
+                    let deliveries = &broker.deliveries;
+                    deliveries.record_applied(broker, home, group_id, value.as_ref());
+                }
             }
             let assigned = plan.records.iter().filter(|record| record.is_assignment());
             let rebalances = assigned.count() as u64;

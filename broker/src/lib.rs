@@ -27,6 +27,7 @@ pub mod connection;
 pub mod consumer_protocol;
 pub mod context;
 pub mod deadlines;
+pub mod deliveries;
 #[cfg(test)]
 mod docs_tests;
 pub mod error_code;

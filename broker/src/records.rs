@@ -18,6 +18,7 @@ use crate::error_code::ApiError;
 mod group;
 mod share_state;
 
+pub(crate) use group::compact_string;
 pub(crate) use share_state::{replay_share_state, share_state_batch};
 
 /// How much of a log is read at a time in a replay.

@@ -23,6 +23,7 @@ use crate::broker::Broker;
 use crate::cluster::{NOBODY, Partition};
 use crate::config::{OffsetReset, ShareGroupConfig};
 use crate::deadlines::{Due, OwnerId};
+use crate::deliveries::GroupDelivery;
 use crate::error_code::ApiError;
 
 /// A loaded share partition.
@@ -33,6 +34,8 @@ pub struct Slot {
     pub partition: Arc<Partition>,
     /// The rules, and who waits.
     pub cell: ShareCell,
+    /// What the group delivers.
+    pub delivery: Arc<GroupDelivery>,
     /// The broker that led the partition when it was loaded.
     pub leader: i32,
     leader_epoch: i32,
@@ -85,11 +88,16 @@ impl Slot {
         let epochs = (self.state_epoch, self.leader_epoch);
         let mut fenced = false;
         let mut persist = || {
-            self.cell.drain(now, limits, &mut |write| {
+            // What is reported was acquired in this generation at the latest.
+            let gate = self.delivery.gate();
+            let reports = self.cell.drain(now, limits, &mut |write| {
                 let done = broker.share_states.write(broker, &self.key, epochs, write);
                 fenced |= matches!(done, Err(WriteError::Fenced | WriteError::Unknown));
                 done
-            })
+            });
+            let (delivered, written) = (reports.delivered, reports.written);
+            self.delivery.sample(broker, now, gate, delivered, written);
+            reports
         };
         let mut reports = persist();
         while self.hand_on(&reports, now, limits) {
@@ -115,6 +123,13 @@ impl Slot {
             given_up |= decided == Ok(true);
         }
         given_up
+    }
+
+    /// Tells the cell whether the group is paused. Under the lock of all slots, so that of two that
+    /// tell it the later one does not tell the older state.
+    fn follow_delivery(&self) {
+        let gate = self.delivery.gate();
+        self.cell.set_delivery(gate.paused, gate.generation);
     }
 
     /// A member's session ended: its records are released.
@@ -170,6 +185,8 @@ impl Shares {
         let id = broker.deadlines.register(Arc::downgrade(&due));
         *slot.owner.lock().unwrap_or_else(PoisonError::into_inner) = Some(id);
         let mut slots = self.slots();
+        // Under the lock under which a pause is told to those that are loaded.
+        slot.follow_delivery();
         // Another request may have loaded it meanwhile: the first one stays.
         let kept = Arc::clone(
             slots
@@ -196,6 +213,15 @@ impl Shares {
         let limits = limits(&broker.group_config(&slot.key.group_id).share);
         slot.settle(broker, broker.clock.now(), &limits);
         Ok(())
+    }
+
+    /// The group is paused, or no more: its share partitions hear of it, all before this returns.
+    pub fn set_delivery(&self, delivery: &GroupDelivery) {
+        let slots = self.slots();
+        let of_group = slots
+            .values()
+            .filter(|slot| slot.key.group_id == delivery.group);
+        of_group.for_each(|slot| slot.follow_delivery());
     }
 
     /// The slot of a share partition, if it is loaded and current.
@@ -393,6 +419,7 @@ fn load(
         key: key.clone(),
         partition: Arc::clone(partition),
         cell: ShareCell::new(records),
+        delivery: broker.deliveries.get(broker, &key.group_id),
         leader: leadership.leader,
         leader_epoch: leadership.leader_epoch,
         state_epoch,

@@ -2,7 +2,10 @@
 
 use ottla_protocol::ErrorCode;
 use ottla_protocol::messages::describe_share_group_delivery_response::DescribedShareGroupDelivery;
-use ottla_protocol::messages::{AlterShareGroupDeliveryRequest, DescribeShareGroupDeliveryRequest};
+use ottla_protocol::messages::update_features_request::FeatureUpdateKey;
+use ottla_protocol::messages::{
+    AlterShareGroupDeliveryRequest, DescribeShareGroupDeliveryRequest, UpdateFeaturesRequest,
+};
 
 use crate::Client;
 use crate::share::{Code, group_id, text};
@@ -53,6 +56,26 @@ impl Client {
         };
         let answer = self.call(0, &request).await;
         let message = answer.error_message.map(|message| message.to_string());
+        (answer.error_code, message)
+    }
+
+    /// State, reason and since when: `PAUSED ADMIN 17`, `RUNNING - -1`.
+    pub async fn delivery_line(&mut self, group: &str) -> String {
+        let told = self.delivery(group).await;
+        let reason = told.pause_reason.as_deref().unwrap_or("-");
+        let (state, since) = (&told.delivery_state, told.paused_since_ms);
+        format!("{} {reason} {since}", &**state)
+    }
+
+    /// Sets the level of a feature, down too; the error and its text.
+    pub async fn set_feature(&mut self, name: &str, level: i16, down: bool) -> Code {
+        let update = FeatureUpdateKey::default()
+            .with_feature(text(name))
+            .with_max_version_level(level)
+            .with_upgrade_type(if down { 2 } else { 1 });
+        let request = UpdateFeaturesRequest::default().with_feature_updates(vec![update]);
+        let answer = self.call(2, &request).await;
+        let message = answer.error_message.map(|text| text.to_string());
         (answer.error_code, message)
     }
 }

@@ -5,6 +5,7 @@ use ottla_protocol::ErrorCode;
 use crate::cluster::image::{CONSUMER_OFFSETS, SHARE_GROUP_STATE};
 use crate::context::Cx;
 use crate::error_code::ApiError;
+use crate::features::SHARE_PAUSE_VERSION;
 use crate::groups::Shard;
 
 /// The shard that coordinates `group`, if this broker leads it.
@@ -22,6 +23,15 @@ pub(super) fn share_groups_on(cx: &Cx) -> Result<(), ErrorCode> {
         return Err(ErrorCode::UNSUPPORTED_VERSION);
     }
     Ok(())
+}
+
+/// Refuses to pause and resume share groups while `share.pause.version` is 0 (KIP-1249, a draft).
+pub(super) fn pausing_on(cx: &Cx) -> Result<(), ApiError> {
+    if cx.broker.feature_level(SHARE_PAUSE_VERSION) > 0 {
+        return Ok(());
+    }
+    let text = format!("Pausing share groups needs the feature {SHARE_PAUSE_VERSION} at level 1.");
+    Err(ApiError::new(ErrorCode::UNSUPPORTED_VERSION, text))
 }
 
 /// Refuses requests of the consumer group protocol while `group.version` is 0 or

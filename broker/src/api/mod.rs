@@ -19,6 +19,7 @@ use crate::context::Cx;
 mod alter_configs;
 mod alter_partition_reassignments;
 mod alter_replica_log_dirs;
+mod alter_share_group_delivery;
 mod alter_share_group_offsets;
 pub mod api_versions;
 mod config_resources;
@@ -37,6 +38,7 @@ mod describe_groups;
 mod describe_log_dirs;
 mod describe_producers;
 mod describe_quorum;
+mod describe_share_group_delivery;
 mod describe_share_group_offsets;
 mod describe_topic_partitions;
 mod elect_leaders;
@@ -182,6 +184,8 @@ apis! {
     90, 0..=1, describe_share_group_offsets, DescribeShareGroupOffsetsRequest;
     91, 0..=0, alter_share_group_offsets, AlterShareGroupOffsetsRequest;
     92, 0..=0, delete_share_group_offsets, DeleteShareGroupOffsetsRequest;
+    20000, 0..=0, alter_share_group_delivery, AlterShareGroupDeliveryRequest;
+    20001, 0..=0, describe_share_group_delivery, DescribeShareGroupDeliveryRequest;
 }
 
 fn name_of(key: i16) -> &'static str {

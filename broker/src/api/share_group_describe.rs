@@ -1,7 +1,12 @@
 //! ShareGroupDescribe (key 77), version 1. KIP-932.
 //!
+//! - Delivery state, pause and last resume are tagged fields from 9000, which other clients ignore
+//!   (KIP-1249, a draft).
 //! - Each group has its own error; a group of another type is "not a share group" (69).
 
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
 use ottla_coordinator::group::records::NamedTopicPartitions;
 use ottla_coordinator::group::share_offsets::{ShareGroupDescription, ShareMemberDescription};
 use ottla_protocol::StrBytes;
@@ -10,12 +15,13 @@ use ottla_protocol::messages::share_group_describe_response::{
 };
 use ottla_protocol::messages::{GroupId, ShareGroupDescribeRequest, TopicName};
 
-use super::coordinator::{shard, share_groups_on};
+use super::coordinator::{pausing_on, shard, share_groups_on};
 use super::named::once;
 use super::operations;
 use crate::broker::Topics;
 use crate::context::Cx;
 use crate::error_code::ApiError;
+use crate::records::compact_string;
 
 pub(super) async fn handle(
     cx: &Cx,
@@ -25,7 +31,9 @@ pub(super) async fn handle(
     let allowed = operations::told(asked, operations::GROUP);
     let ids = once(&request.group_ids, |id| id);
     let groups = ids.map(|id| match describe(cx, id) {
-        Ok(group) => respond(group).with_authorized_operations(allowed),
+        Ok(group) => respond(group)
+            .with_authorized_operations(allowed)
+            .with_unknown_tagged_fields(delivery(cx, id)),
         Err(error) => DescribedGroup::default()
             .with_group_id(id.clone())
             .with_error_code(error.number())
@@ -42,6 +50,31 @@ fn describe(cx: &Cx, id: &GroupId) -> Result<ShareGroupDescription, ApiError> {
         return Err(ottla_protocol::ErrorCode::INVALID_GROUP_ID.into());
     }
     Ok(shard(cx, id)?.ask(&cx.broker, |machine| machine.share_describe(id, &image))??)
+}
+
+/// What the group delivers: state, reason, since when, last resume, note. Nothing where pausing is not
+/// supported.
+fn delivery(cx: &Cx, id: &GroupId) -> BTreeMap<i32, Bytes> {
+    let mut tags = BTreeMap::new();
+    if pausing_on(cx).is_err() {
+        return tags;
+    }
+    let view = cx.broker.deliveries.get(&cx.broker, id).view(cx.now());
+    tags.insert(9000, compact_string(view.state_name()));
+    if let Some(reason) = view.reason {
+        tags.insert(9001, compact_string(reason.name()));
+    }
+    if let Some(pause) = view
+        .recorded
+        .filter(|pause| Some(pause.reason) == view.reason)
+    {
+        tags.insert(9002, Bytes::copy_from_slice(&pause.since.to_be_bytes()));
+        tags.insert(9004, compact_string(&pause.note));
+    }
+    if let Some(why) = view.last_resume {
+        tags.insert(9003, compact_string(&why));
+    }
+    tags
 }
 
 fn respond(group: ShareGroupDescription) -> DescribedGroup {

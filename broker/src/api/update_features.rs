@@ -1,6 +1,7 @@
 //! UpdateFeatures (key 57), versions 0-2. KIP-584, KIP-778 (v1: upgrade types, dry runs).
 //!
 //! - All updates of a request hold, or none; v0-1 then answer with one result a feature.
+//! - `share.pause.version`, of Ottla's own, goes down only while no share group is paused or has a breaker.
 //! - Level 0 removes a feature's finalized level: `share.version` 0 refuses share groups.
 
 use ottla_protocol::StrBytes;
@@ -12,7 +13,7 @@ use ottla_protocol::messages::update_features_response::{
 
 use crate::context::Cx;
 use crate::error_code::ApiError;
-use crate::features::{self, UpgradeType};
+use crate::features::{self, SHARE_PAUSE_VERSION, UpgradeType};
 
 pub(super) async fn handle(cx: &Cx, request: UpdateFeaturesRequest) -> UpdateFeaturesResponse {
     let mut updates = request.feature_updates.iter();
@@ -25,6 +26,7 @@ pub(super) async fn handle(cx: &Cx, request: UpdateFeaturesRequest) -> UpdateFea
             .cluster
             .set_features(levels.collect(), cx.now())
             .err();
+        cx.broker.deliveries.configs_changed(&cx.broker);
     }
     let response = UpdateFeaturesResponse::default().with_error_message(None);
     if let Some(error) = failed {
@@ -62,11 +64,14 @@ fn check(cx: &Cx, update: &FeatureUpdateKey) -> Result<(), ApiError> {
     };
     let now = cx.broker.feature_level(&update.feature);
     let controller = cx.broker.cluster.controller_id();
-    features::check(
-        controller,
-        &update.feature,
-        now,
-        update.max_version_level,
-        how,
-    )
+    let wanted = update.max_version_level;
+    features::check(controller, &update.feature, now, wanted, how)?;
+    if *update.feature == *SHARE_PAUSE_VERSION
+        && wanted == 0
+        && let Some(group) = cx.broker.deliveries.in_use(&cx.broker)
+    {
+        let why = format!("It is in use: {group}.");
+        return Err(features::invalid(&update.feature, wanted, &why));
+    }
+    Ok(())
 }

@@ -15,6 +15,7 @@ use prometheus_client::registry::Registry;
 use crate::api::TABLE;
 use crate::broker::Broker;
 use crate::clock::Stopwatch;
+use crate::deliveries::DeliveryMetrics;
 use crate::leaders::LeaderMetrics;
 
 mod fetch_sessions;
@@ -101,6 +102,8 @@ pub struct Metrics {
     pub offsets: OffsetMetrics,
     groups: Family<GroupLabel, Gauge>,
     leaders: LeaderMetrics,
+    /// What share groups deliver.
+    pub deliveries: DeliveryMetrics,
     /// Held while the numbers of a scrape are made and shown, so that two scrapes do not mix.
     scrape: Mutex<()>,
 }
@@ -167,6 +170,8 @@ impl Metrics {
         let offsets = OffsetMetrics::default();
         offsets.register(&mut registry);
         let leaders = LeaderMetrics::register(&mut registry);
+        let deliveries = DeliveryMetrics::default();
+        deliveries.register(&mut registry);
         Self {
             registry,
             apis,
@@ -185,6 +190,7 @@ impl Metrics {
             offsets,
             groups,
             leaders,
+            deliveries,
             scrape: Mutex::default(),
         }
     }
@@ -240,6 +246,8 @@ impl Metrics {
         self.groups(&broker.groups.counts(broker));
         self.fetch_sessions.observe(broker);
         self.leaders.observe(&broker.cluster);
+        let deliveries = broker.deliveries.views(broker.clock.now());
+        self.deliveries.observe(&deliveries);
         let mut out = String::new();
         if let Err(error) = text::encode(&mut out, &self.registry) {
             tracing::error!(%error, "metrics could not be rendered");

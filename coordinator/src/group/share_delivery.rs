@@ -79,6 +79,12 @@ impl GroupCoordinator {
         Ok(plan)
     }
 
+    /// The pause that a group's record holds.
+    pub fn share_pause_of(&self, group_id: &str) -> Result<Option<&Pause>, GroupError> {
+        let group = self.existing_share_group(group_id)?;
+        Ok(group.value.pause.as_ref())
+    }
+
     /// Every share group, and the pause that its record holds.
     pub fn share_pauses(&self) -> impl Iterator<Item = (&str, Option<&Pause>)> {
         self.share_groups()

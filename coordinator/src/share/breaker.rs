@@ -64,9 +64,17 @@ pub struct Counts {
 
 impl Counts {
     fn add(&mut self, other: &Self) {
-        self.delivered = self.delivered.saturating_add(other.delivered);
-        self.dlq_written = self.dlq_written.saturating_add(other.dlq_written);
-        self.given_up = self.given_up.saturating_add(other.given_up);
+        *self = self.plus(other);
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        Self {
+            delivered: self.delivered.saturating_add(other.delivered),
+            dlq_written: self.dlq_written.saturating_add(other.dlq_written),
+            given_up: self.given_up.saturating_add(other.given_up),
+        }
     }
 
     /// Records that the rate is taken of.

@@ -1,7 +1,7 @@
 //! Whether a share group's records are delivered (KIP-1249, a draft): running or paused, why, and
 //! what ends it. Truth is what the group's record and its configs say; the rest is in memory.
 
-use super::breaker::{Breaker, BreakerRules, Bucket, Trip, TripCause};
+use super::breaker::{Breaker, BreakerRules, Bucket, Counts, Trip, TripCause};
 use crate::types::Ts;
 
 /// Why a group is paused.
@@ -85,6 +85,23 @@ pub struct DeliveryView {
     pub rules: DeliveryRules,
     /// The window, oldest bucket first.
     pub window: Vec<Bucket>,
+}
+
+impl DeliveryView {
+    /// `RUNNING` or `PAUSED`.
+    pub fn state_name(&self) -> &'static str {
+        if self.reason.is_some() {
+            "PAUSED"
+        } else {
+            "RUNNING"
+        }
+    }
+
+    /// What the whole window counts.
+    pub fn counts(&self) -> Counts {
+        let buckets = self.window.iter();
+        buckets.fold(Counts::default(), |sum, bucket| sum.plus(&bucket.counts))
+    }
 }
 
 /// The delivery of one share group.

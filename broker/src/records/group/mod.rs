@@ -8,6 +8,8 @@ mod consumer;
 mod offset;
 mod share;
 
+pub(crate) use share::compact_string;
+
 fn group_key(group_id: &str) -> GroupKey {
     GroupKey {
         group_id: group_id.to_owned(),
