@@ -16,6 +16,7 @@
 pub mod acquire;
 pub mod admin;
 pub mod api;
+mod append;
 pub mod broker;
 pub mod builder;
 mod cleaner;
