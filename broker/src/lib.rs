@@ -27,6 +27,7 @@ pub mod config;
 pub mod connection;
 pub mod consumer_protocol;
 pub mod context;
+pub mod dead_letters;
 pub mod deadlines;
 pub mod deliveries;
 #[cfg(test)]

@@ -108,18 +108,7 @@ impl BatchBuilder {
         self.max_timestamp = self.max_timestamp.max(timestamp);
         let timestamp_delta = timestamp.wrapping_sub(self.base_timestamp);
         let headers = headers.into_iter();
-        let (mut header_count, mut header_size) = (0i64, 0);
-        for (key, value) in headers.clone() {
-            header_count += 1;
-            header_size += size_of_bytes(Some(key)) + size_of_bytes(value);
-        }
-        let length = 1
-            + varint::size(timestamp_delta)
-            + varint::size(i64::from(self.count))
-            + size_of_bytes(key)
-            + size_of_bytes(value)
-            + varint::size(header_count)
-            + header_size;
+        let (length, header_count) = self.length(timestamp, key, value, headers.clone());
         let out = &mut self.bytes;
         out.reserve(length + varint::size(length as i64));
         varint::put(out, length as i64);
@@ -134,6 +123,49 @@ impl BatchBuilder {
             put_bytes(out, value);
         }
         self.count = self.count.saturating_add(1);
+    }
+
+    /// Bytes that the batch would have, before compression, with this record added.
+    pub fn size_with<'h, I>(
+        &self,
+        timestamp: i64,
+        key: Option<&[u8]>,
+        value: Option<&[u8]>,
+        headers: I,
+    ) -> usize
+    where
+        I: IntoIterator<Item = (&'h [u8], Option<&'h [u8]>)>,
+    {
+        let (length, _) = self.length(timestamp, key, value, headers);
+        self.bytes.len() + varint::size(length as i64) + length
+    }
+
+    /// The length of a record at the end of the batch, and the number of its headers.
+    fn length<'h>(
+        &self,
+        timestamp: i64,
+        key: Option<&[u8]>,
+        value: Option<&[u8]>,
+        headers: impl IntoIterator<Item = (&'h [u8], Option<&'h [u8]>)>,
+    ) -> (usize, i64) {
+        let base = if self.count == 0 {
+            timestamp
+        } else {
+            self.base_timestamp
+        };
+        let (mut header_count, mut header_size) = (0i64, 0);
+        for (key, value) in headers {
+            header_count += 1;
+            header_size += size_of_bytes(Some(key)) + size_of_bytes(value);
+        }
+        let length = 1
+            + varint::size(timestamp.wrapping_sub(base))
+            + varint::size(i64::from(self.count))
+            + size_of_bytes(key)
+            + size_of_bytes(value)
+            + varint::size(header_count)
+            + header_size;
+        (length, header_count)
     }
 
     /// How many records were added.
