@@ -15,6 +15,7 @@ use crate::cluster::image::{CONSUMER_OFFSETS, Image, SHARE_GROUP_STATE};
 use crate::cluster::{Altered, Cluster, NewTopic, Partition, Topic};
 use crate::config::{BrokerConfig, ConfigChange, GroupConfig, Refusal, StaticConfig};
 use crate::context::Connection;
+use crate::dead_letters::{DeadLetters, Retries};
 use crate::deadlines::{Deadlines, Due, OwnerId};
 use crate::deliveries::Deliveries;
 use crate::error_code::ApiError;
@@ -23,7 +24,7 @@ use crate::leaders::Rebalancer;
 use crate::metrics::Metrics;
 use crate::node::Node;
 use crate::share_state::{Pruner, ShareStates};
-use crate::shares::Shares;
+use crate::shares::{Configured, Shares};
 use crate::start_error::StartError;
 
 /// Producer ids that are taken from the metadata log at a time.
@@ -59,6 +60,8 @@ pub struct Broker {
     pub shares: Shares,
     /// What share groups deliver.
     pub deliveries: Deliveries,
+    /// What share partitions have given up.
+    pub dead_letters: DeadLetters,
     /// Metrics.
     pub metrics: Metrics,
     store: Arc<Store>,
@@ -103,6 +106,7 @@ impl Broker {
             share_states: ShareStates::default(),
             shares: Shares::default(),
             deliveries: Deliveries::default(),
+            dead_letters: DeadLetters::default(),
             metrics: Metrics::new(),
             cluster_id: store.cluster_id(),
             store,
@@ -118,6 +122,7 @@ impl Broker {
         broker.own(Arc::new(rebalancer), Rebalancer::next(&broker, now));
         broker.keep_store(now)?;
         broker.deliveries.begin(&broker);
+        broker.write_dead_letters()?;
         broker.groups.open(&broker)?;
         Ok(broker)
     }
@@ -139,6 +144,15 @@ impl Broker {
         let first = cleaner::first_run(&self.config().log, now);
         self.own(Arc::new(cleaner), first);
         Ok(())
+    }
+
+    fn write_dead_letters(self: &Arc<Self>) -> Result<(), StartError> {
+        let retries: Arc<dyn Due> = Arc::new(Retries(Arc::downgrade(self)));
+        self.deadlines.add_worker(Arc::downgrade(&retries));
+        let owner = self.own(retries, None);
+        self.dead_letters
+            .start(Arc::downgrade(self), owner)
+            .map_err(|error| StartError::Node(format!("no thread for dead letters: {error}")))
     }
 
     /// Keeps an owner of deadlines for the life of the broker.
@@ -276,8 +290,13 @@ impl Broker {
         new: &NewTopic,
         validate_only: bool,
     ) -> Result<(ottla_protocol::Uuid, Vec<Vec<i32>>), ApiError> {
-        self.cluster
-            .create_topic(new, validate_only, self.clock.now())
+        let made = self
+            .cluster
+            .create_topic(new, validate_only, self.clock.now());
+        if made.is_ok() && !validate_only {
+            self.dead_letters.wake(self);
+        }
+        made
     }
 
     /// One of the broker's own topics, made on demand.
@@ -349,13 +368,20 @@ impl Broker {
         plan: impl FnOnce(&Image) -> Vec<Result<Vec<ConfigChange>, Refusal>>,
     ) -> Altered {
         let now = self.clock.now();
+        let mut groups = Configured::default();
+        let plan = |image: &Image| {
+            let planned = plan(image);
+            groups = Configured::by(planned.iter().flatten().flatten());
+            planned
+        };
         let (altered, moved) = self.cluster.alter_configs(validate_only, now, plan);
         if moved {
             self.leaders_moved();
         }
         if !validate_only {
             self.deliveries.configs_changed(self);
-            self.shares.wake_all();
+            self.shares.configs_changed(self, &groups);
+            self.dead_letters.wake(self);
         }
         altered
     }
@@ -366,6 +392,7 @@ impl Broker {
         self.cluster.delete_topic(id, self.clock.now())?;
         let id = ottla_coordinator::types::Uuid(*id.as_bytes());
         self.shares.topic_deleted(self, id);
+        self.dead_letters.forget(|key| key.partition.topic_id == id);
         if let Some(topic) = topic {
             self.groups.topic_deleted(self, &topic.name, id);
         }
@@ -377,6 +404,7 @@ impl Broker {
 
     /// Closes the data cleanly.
     pub fn close(&self) -> Result<(), StartError> {
+        self.dead_letters.stop();
         Ok(self.store.close()?)
     }
 }

@@ -43,6 +43,8 @@ pub struct Deadlines {
     changed: Notify,
     /// Held while due owners run, so that the driver and `advance` never interleave.
     running: Mutex<()>,
+    /// Owners whose other thread works for anybody, not only for their own deadlines.
+    workers: Mutex<Vec<Weak<dyn Due>>>,
     stopped: AtomicBool,
 }
 
@@ -112,6 +114,22 @@ impl Deadlines {
         }
     }
 
+    /// `advance` waits for this owner ([`Due::settle`]) before it begins, and after each owner that
+    /// it calls.
+    pub fn add_worker(&self, owner: Weak<dyn Due>) {
+        self.workers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(owner);
+    }
+
+    fn settle_workers(&self) {
+        let workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
+        for worker in workers.iter().filter_map(Weak::upgrade) {
+            worker.settle();
+        }
+    }
+
     fn earliest(&self) -> Option<Ts> {
         self.lock().order.first().map(|&(at, _)| at)
     }
@@ -142,6 +160,7 @@ impl Deadlines {
                 let next = owner.on_deadline(now);
                 if settle {
                     owner.settle();
+                    self.settle_workers();
                 }
                 // Since the owner has answered another thread may have set an earlier deadline: that
                 // one stays. INVARIANT: progress. An owner that is still due at `now` after having
@@ -182,6 +201,7 @@ impl Deadlines {
         if self.stopped.load(Ordering::Acquire) {
             return clock.now();
         }
+        self.settle_workers();
         let target = clock.now().saturating_add(ms.max(0));
         while let Some(at) = self.earliest().filter(|&at| at <= target) {
             clock.advance_to(at, hold_sessions);

@@ -57,6 +57,7 @@ impl Broker {
     pub(crate) fn leaders_moved(&self) {
         self.shares.leaders_changed(self);
         self.groups.leaders_changed(self);
+        self.dead_letters.wake(self);
     }
 }
 

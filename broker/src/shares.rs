@@ -3,13 +3,12 @@
 //! A slot lives for one leader epoch. What it has to persist goes through [`ShareStates`]; its
 //! deadlines are with the one driver. No lock of this file is held while a cell works.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use ottla_coordinator::share::cell::ShareCell;
-use ottla_coordinator::share::letters::Reports;
 use ottla_coordinator::share::partition::SharePartition;
 use ottla_coordinator::share::session::ClosedSession;
 use ottla_coordinator::share::state::ShareKey;
@@ -21,7 +20,8 @@ use serde_json::{Value, json};
 
 use crate::broker::Broker;
 use crate::cluster::{NOBODY, Partition};
-use crate::config::{OffsetReset, ShareGroupConfig};
+use crate::config::{ConfigChange, OffsetReset, ResourceType, ShareGroupConfig};
+use crate::dead_letters;
 use crate::deadlines::{Due, OwnerId};
 use crate::deliveries::GroupDelivery;
 use crate::error_code::ApiError;
@@ -43,6 +43,7 @@ pub struct Slot {
     log_start: AtomicI64,
     owner: Mutex<Option<OwnerId>>,
     broker: Weak<Broker>,
+    me: Weak<Slot>,
 }
 
 impl fmt::Debug for Slot {
@@ -55,15 +56,50 @@ impl fmt::Debug for Slot {
 pub type Handle = Arc<Slot>;
 
 /// The limits in force for a group.
-pub fn limits(config: &ShareGroupConfig) -> Limits {
+pub fn limits(broker: &Broker, group: &str) -> Limits {
+    limits_of(broker, &broker.group_config(group).share)
+}
+
+/// The limits of a group with this configuration.
+pub fn limits_of(broker: &Broker, config: &ShareGroupConfig) -> Limits {
+    let timeout = config.dlq_write_timeout_ms;
     Limits {
         max_record_locks: config.partition_max_record_locks,
         delivery_count_limit: config.delivery_count_limit.clamp(1, i32::from(i16::MAX)) as i16,
         lock_duration_ms: i64::from(config.record_lock_duration_ms),
         renew_enabled: config.renew_acknowledge_enable,
-        // Records that end without being accepted are archived: nothing writes dead letters.
-        dead_letters: false,
-        dlq_write_timeout_ms: Some(config.dlq_write_timeout_ms).filter(|ms| *ms > 0),
+        dead_letters: !config.dlq_topic_name.is_empty()
+            && broker.feature_level("share.version") >= dead_letters::SHARE_VERSION,
+        dlq_write_timeout_ms: (timeout > 0).then_some(timeout),
+    }
+}
+
+/// Groups whose configuration changed.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Configured {
+    /// Perhaps all of them.
+    all: bool,
+    groups: BTreeSet<String>,
+}
+
+impl Configured {
+    /// The groups that `changes` concern.
+    pub(crate) fn by<'a>(changes: impl IntoIterator<Item = &'a ConfigChange>) -> Self {
+        let mut configured = Self::default();
+        for change in changes {
+            match change.resource {
+                ResourceType::Group => {
+                    configured.groups.insert(change.name.clone());
+                }
+                ResourceType::Broker => configured.all = true,
+                _ => {}
+            }
+        }
+        configured
+    }
+
+    fn concerns(&self, group: &str) -> bool {
+        self.all || self.groups.contains(group)
     }
 }
 
@@ -87,21 +123,21 @@ impl Slot {
     pub fn settle(&self, broker: &Broker, now: Ts, limits: &Limits) {
         let epochs = (self.state_epoch, self.leader_epoch);
         let mut fenced = false;
-        let mut persist = || {
-            // What is reported was acquired in this generation at the latest.
-            let gate = self.delivery.gate();
-            let reports = self.cell.drain(now, limits, &mut |write| {
-                let done = broker.share_states.write(broker, &self.key, epochs, write);
-                fenced |= matches!(done, Err(WriteError::Fenced | WriteError::Unknown));
-                done
-            });
-            let (delivered, written) = (reports.delivered, reports.written);
-            self.delivery.sample(broker, now, gate, delivered, written);
-            reports
-        };
-        let mut reports = persist();
-        while self.hand_on(&reports, now, limits) {
-            reports = persist();
+        // What is reported was acquired in this generation at the latest.
+        let gate = self.delivery.gate();
+        let reports = self.cell.drain(now, limits, &mut |write| {
+            let done = broker.share_states.write(broker, &self.key, epochs, write);
+            fenced |= matches!(done, Err(WriteError::Fenced | WriteError::Unknown));
+            if done.is_ok() {
+                let letters = &broker.dead_letters;
+                letters.persisted(&self.key, self.state_epoch, write);
+            }
+            done
+        });
+        let (delivered, written) = (reports.delivered, reports.written);
+        self.delivery.sample(broker, now, gate, delivered, written);
+        if let Some(me) = self.me.upgrade() {
+            broker.dead_letters.report(broker, &me, &reports);
         }
         if fenced {
             broker.shares.close(broker, self, CloseReason::Fenced);
@@ -114,15 +150,19 @@ impl Slot {
         }
     }
 
-    /// Letters come only from a state that Apache Kafka wrote. There is nobody to write them: they are
-    /// given up. Says whether something has to be persisted since.
-    fn hand_on(&self, reports: &Reports, now: Ts, limits: &Limits) -> bool {
-        let mut given_up = false;
-        for unit in &reports.letters {
-            let decided = self.cell.letters_given_up(unit.id, unit.range, now, limits);
-            given_up |= decided == Ok(true);
-        }
-        given_up
+    /// Which life of the share partition's state it was loaded from.
+    pub(crate) fn state_epoch(&self) -> i32 {
+        self.state_epoch
+    }
+
+    /// What is due by now, under the limits as they are now.
+    fn expire(&self, broker: &Broker, now: Ts) {
+        let limits = limits(broker, &self.key.group_id);
+        let held = self.cell.lock_count();
+        self.cell.on_deadline(now, &limits);
+        let expired = held.saturating_sub(self.cell.lock_count());
+        broker.metrics.share_lock_timeouts.inc_by(expired as u64);
+        self.settle(broker, now, &limits);
     }
 
     /// Tells the cell whether the group is paused. Under the lock of all slots, so that of two that
@@ -135,7 +175,7 @@ impl Slot {
     /// A member's session ended: its records are released.
     fn release(&self, broker: &Broker, member: &str) {
         let now = broker.clock.now();
-        let limits = limits(&broker.group_config(&self.key.group_id).share);
+        let limits = limits(broker, &self.key.group_id);
         self.cell.release_member(now, member, &limits);
         self.settle(broker, now, &limits);
     }
@@ -144,12 +184,8 @@ impl Slot {
 impl Due for Slot {
     fn on_deadline(&self, now: Ts) -> Option<Ts> {
         let broker = self.broker.upgrade()?;
-        let limits = limits(&broker.group_config(&self.key.group_id).share);
-        let held = self.cell.lock_count();
-        self.cell.on_deadline(now, &limits);
-        let expired = held.saturating_sub(self.cell.lock_count());
-        broker.metrics.share_lock_timeouts.inc_by(expired as u64);
-        self.settle(&broker, now, &limits);
+        self.expire(&broker, now);
+        let limits = limits(&broker, &self.key.group_id);
         self.cell.next_deadline(&limits)
     }
 }
@@ -210,7 +246,7 @@ impl Shares {
             self.close(broker, slot, CloseReason::Fenced);
             return Err(CloseReason::Fenced.into());
         }
-        let limits = limits(&broker.group_config(&slot.key.group_id).share);
+        let limits = limits(broker, &slot.key.group_id);
         slot.settle(broker, broker.clock.now(), &limits);
         Ok(())
     }
@@ -269,6 +305,7 @@ impl Shares {
         if let Some(owner) = owner {
             broker.deadlines.remove(owner);
         }
+        broker.dead_letters.source_closed(slot);
     }
 
     fn close_where(&self, broker: &Broker, reason: CloseReason, which: impl Fn(&Slot) -> bool) {
@@ -289,9 +326,16 @@ impl Shares {
         self.slots().retain(|_, slot| !which(slot));
     }
 
-    /// The state of these share partitions was changed from outside: they are loaded anew.
-    pub fn invalidate(&self, broker: &Broker, group: &str, partitions: &[TopicPartition]) {
-        self.close_where(broker, CloseReason::Fenced, |slot| {
+    /// The state of these share partitions was changed from outside (fenced) or goes (group deleted):
+    /// they are loaded anew.
+    pub fn invalidate(
+        &self,
+        broker: &Broker,
+        group: &str,
+        partitions: &[TopicPartition],
+        reason: CloseReason,
+    ) {
+        self.close_where(broker, reason, |slot| {
             &*slot.key.group_id == group && partitions.contains(&slot.key.partition)
         });
     }
@@ -301,6 +345,8 @@ impl Shares {
         self.drop_where(broker, CloseReason::GroupDeleted, |slot| {
             &*slot.key.group_id == group
         });
+        let of_group = |key: &ShareKey| &*key.group_id == group;
+        broker.dead_letters.forget(of_group);
     }
 
     /// A topic is gone.
@@ -325,16 +371,20 @@ impl Shares {
             .collect();
         let now = broker.clock.now();
         for slot in slots {
-            let limits = limits(&broker.group_config(&slot.key.group_id).share);
+            let limits = limits(broker, &slot.key.group_id);
             slot.follow_log_start();
             slot.settle(broker, now, &limits);
         }
     }
 
-    /// Whoever waits looks again: a configuration changed.
-    pub fn wake_all(&self) {
+    /// A configuration changed: deadlines are looked at anew, and so does whoever waits.
+    pub(crate) fn configs_changed(&self, broker: &Broker, groups: &Configured) {
         let slots: Vec<_> = self.slots().values().cloned().collect();
+        let now = broker.clock.now();
         for slot in slots {
+            if groups.concerns(&slot.key.group_id) {
+                slot.expire(broker, now);
+            }
             slot.cell.waiters().wake_all();
         }
     }
@@ -385,6 +435,7 @@ impl Shares {
             json!({
                 "topic": topic, "partition": partition, "start_offset": slot.cell.start_offset(),
                 "in_flight": records,
+                "pending_letters": broker.dead_letters.inspect(&slot, broker.clock.now()),
             })
         };
         slots.into_iter().map(describe).collect()
@@ -414,8 +465,9 @@ fn load(
     state.start_offset = start;
     let state_epoch = state.state_epoch;
     let now = broker.clock.now();
-    let records = SharePartition::load(&state, start.max(log_start), now, &limits(&config.share));
-    Ok(Arc::new(Slot {
+    let limits = limits_of(broker, &config.share);
+    let records = SharePartition::load(&state, start.max(log_start), now, &limits);
+    Ok(Arc::new_cyclic(|me| Slot {
         key: key.clone(),
         partition: Arc::clone(partition),
         cell: ShareCell::new(records),
@@ -426,6 +478,7 @@ fn load(
         log_start: AtomicI64::new(log_start),
         owner: Mutex::default(),
         broker: Arc::downgrade(broker),
+        me: Weak::clone(me),
     }))
 }
 

@@ -12,6 +12,7 @@ use ottla_protocol::{ErrorCode, StrBytes};
 
 use super::coordinator::{shard, share_groups_on};
 use crate::context::Cx;
+use crate::dead_letters::GiveUp;
 use crate::error_code::ApiError;
 
 pub(super) async fn handle(
@@ -78,8 +79,28 @@ fn of_view(view: &DeliveryView) -> DescribedShareGroupDelivery {
     }
 }
 
-/// Where the group's dead letters go.
+/// Where the group's dead letters go, and what became of them.
 fn letters(cx: &Cx, id: &str, group: &mut DescribedShareGroupDelivery) {
     let config = cx.broker.group_config(id);
     group.dlq_topic = StrBytes::from_string(config.share.dlq_topic_name.clone());
+    let conflict = cx.broker.dlq_conflict(id);
+    group.dlq_disabled_reason = conflict.map(StrBytes::from_string);
+    let Some(counts) = cx.broker.dead_letters.find(id) else {
+        return;
+    };
+    let signed = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+    group.letters_written = signed(counts.written());
+    group.write_timeouts = signed(counts.write_timeouts());
+    group.late_writes = signed(counts.late_writes());
+    let given_up = GiveUp::ALL
+        .into_iter()
+        .map(|why| (why, signed(counts.given_up(why))));
+    group.given_up = given_up
+        .filter(|(_, records)| *records > 0)
+        .map(|(why, records)| GivenUpLetters {
+            reason: StrBytes::from_static_str(why.name()),
+            records,
+            ..Default::default()
+        })
+        .collect();
 }

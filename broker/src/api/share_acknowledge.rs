@@ -47,7 +47,7 @@ pub(super) async fn handle(cx: &Cx, request: ShareAcknowledgeRequest) -> ShareAc
     let who = Who {
         group: group.into(),
         member: text(request.member_id.as_ref()),
-        limits: limits(&cx.broker.group_config(group).share),
+        limits: limits(&cx.broker, group),
         renews: request.is_renew_ack,
     };
     let proposed = share_request::propose(cx, &who, acknowledgements!(request));

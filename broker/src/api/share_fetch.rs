@@ -33,7 +33,7 @@ use crate::clock::WireDeadline;
 use crate::config::IsolationLevel;
 use crate::context::Cx;
 use crate::error_code::ApiError;
-use crate::shares::{Handle, Slot, limits};
+use crate::shares::{Handle, Slot, limits_of};
 
 pub(super) async fn handle(cx: &Cx, request: ShareFetchRequest) -> Answer<ShareFetchResponse> {
     let mode = match check(cx, &request) {
@@ -49,7 +49,7 @@ pub(super) async fn handle(cx: &Cx, request: ShareFetchRequest) -> Answer<ShareF
     let who = Who {
         group: group.into(),
         member: text(request.member_id.as_ref()),
-        limits: limits(&config.share),
+        limits: limits_of(&cx.broker, &config.share),
         renews: request.is_renew_ack,
     };
     let mut outcome = Outcome::new(&request);

@@ -1,6 +1,289 @@
-//! Dead letters (KIP-1191).
+//! Dead letters (KIP-1191): records that a share group has given up, written to the group's topic.
+//!
+//! A share partition hands over each *unit* of such records once, when their state is persisted. One
+//! thread works units off, one attempt at a time, so an old attempt has always ended before a new one
+//! starts. What cannot be written now waits for its next attempt, by state time. The outcome of each
+//! record is decided by the share partition alone, which may have given up waiting (`attempt.rs`).
+
+mod attempt;
 mod copy;
 mod counts;
 mod ledger;
 mod record;
 mod retry;
+mod work;
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::thread::JoinHandle;
+
+use ottla_coordinator::share::letters::{LetterCause, LetterUnit, Reports};
+use ottla_coordinator::share::state::ShareKey;
+use ottla_coordinator::share::types::{OffsetRange, StateWrite};
+use ottla_coordinator::types::Ts;
+use serde_json::{Value, json};
+
+use crate::broker::Broker;
+use crate::deadlines::{Due, OwnerId};
+use crate::shares::{self, Slot};
+
+pub(crate) use attempt::SHARE_VERSION;
+pub(crate) use counts::LetterMetrics;
+pub use counts::{GiveUp, GroupLetters};
+
+use attempt::End;
+use counts::Counts;
+use ledger::Ledger;
+use retry::{Next, Obstacle};
+use work::{Pending, Work};
+
+/// Everything about dead letters of the process.
+#[derive(Debug, Default)]
+pub struct DeadLetters {
+    work: Arc<Work>,
+    counts: Counts,
+    ledger: Ledger,
+    owner: OnceLock<OwnerId>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl DeadLetters {
+    /// Starts the thread. `owner` is the deadline of [`Retries`].
+    pub(crate) fn start(&self, broker: Weak<Broker>, owner: OwnerId) -> std::io::Result<()> {
+        self.owner.get_or_init(|| owner);
+        let work = Arc::clone(&self.work);
+        let thread = std::thread::Builder::new()
+            .name("ottla-dead-letters".into())
+            .spawn(move || {
+                while let Some(pending) = work.next() {
+                    let Some(broker) = broker.upgrade() else {
+                        return;
+                    };
+                    broker.dead_letters.attempt(&broker, pending);
+                }
+            })?;
+        *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+        Ok(())
+    }
+
+    /// Ends the thread after what it is doing. What is not written stays on its way in the state of
+    /// its share partition, and is driven again after the next start.
+    pub(crate) fn stop(&self) {
+        self.work.stop();
+        let thread = self
+            .thread
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if thread.is_some_and(|thread| thread.join().is_err()) {
+            tracing::error!("the thread of the dead letters had ended before");
+        }
+    }
+
+    /// The numbers of a group.
+    pub fn group(&self, group: &str) -> Arc<GroupLetters> {
+        self.counts.group(group)
+    }
+
+    /// The numbers of a group that has had letters since the start of the process.
+    pub fn find(&self, group: &str) -> Option<Arc<GroupLetters>> {
+        self.counts.find(group)
+    }
+
+    /// Brings the metrics up to date.
+    pub(crate) fn observe(&self, metrics: &LetterMetrics) {
+        metrics.observe(&self.counts);
+    }
+
+    /// Takes what a share partition reports.
+    pub(crate) fn report(&self, broker: &Broker, slot: &Arc<Slot>, reports: &Reports) {
+        for &unit in &reports.letters {
+            self.work.add(Pending::new(Arc::clone(slot), unit));
+        }
+        let mut timed_out = reports.timed_out.as_slice();
+        while let Some((unit, _)) = timed_out.first() {
+            let same = timed_out
+                .iter()
+                .take_while(|(other, _)| other.id == unit.id);
+            let (of_unit, rest) = timed_out.split_at(same.count());
+            let ranges: Vec<OffsetRange> = of_unit.iter().map(|(_, range)| *range).collect();
+            self.timed_out(broker, slot, unit, &ranges);
+            timed_out = rest;
+        }
+    }
+
+    fn timed_out(&self, broker: &Broker, slot: &Slot, unit: &LetterUnit, ranges: &[OffsetRange]) {
+        let known = self.work.timed_out(slot, unit.id);
+        let failure = known.map_or_else(|| "not tried yet".to_owned(), |told| told.to_string());
+        self.given_up(broker, slot, unit, ranges, GiveUp::TimedOut, &failure);
+    }
+
+    /// Records go without a letter: counted, and told in one line.
+    fn given_up(
+        &self,
+        broker: &Broker,
+        slot: &Slot,
+        unit: &LetterUnit,
+        ranges: &[OffsetRange],
+        why: GiveUp,
+        error: &str,
+    ) {
+        let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else {
+            return;
+        };
+        let records: i64 = ranges.iter().map(|range| range.len()).sum();
+        let group = &*slot.key.group_id;
+        self.group(group).add_given_up(why, records);
+        if why != GiveUp::SourceChanged {
+            let (now, given_up) = (broker.clock.now(), records.unsigned_abs());
+            slot.delivery
+                .given_up(broker, now, unit.generation, given_up);
+        }
+        let (topic, partition) = (&*slot.partition.topic, slot.partition.index);
+        let (first, last) = (first.first, last.last);
+        let dlq = &broker.group_config(group).share.dlq_topic_name;
+        let (reason, advice) = (why.name(), why.advice());
+        if why == GiveUp::TimedOut {
+            tracing::warn!(
+                group,
+                topic,
+                partition,
+                first,
+                last,
+                records,
+                reason,
+                dlq,
+                error,
+                "dead letters were not written in time, the records are archived without: {advice}"
+            );
+        } else {
+            tracing::error!(
+                group,
+                topic,
+                partition,
+                first,
+                last,
+                records,
+                reason,
+                dlq,
+                error,
+                "dead letters were given up, the records are archived without: {advice}"
+            );
+        }
+    }
+
+    fn attempt(&self, broker: &Broker, mut pending: Pending) {
+        let end = attempt::run(broker, &mut pending);
+        let End::Again(obstacle, error) = end else {
+            return;
+        };
+        let (now, limits) = (
+            broker.clock.now(),
+            shares::limits(broker, &pending.slot.key.group_id),
+        );
+        let since = pending.unit.since;
+        let deadline = limits
+            .dlq_write_timeout_ms
+            .map(|ms| since.saturating_add(ms));
+        let next = pending
+            .attempts
+            .failed(now, obstacle, deadline, rand::random());
+        let at = match next {
+            Next::At(at) => Some(at),
+            Next::Deadline => None,
+            Next::Never => {
+                let why = match obstacle {
+                    Obstacle::NoLeader => GiveUp::RetriesExhausted,
+                    Obstacle::Unavailable => GiveUp::Refused,
+                };
+                attempt::give_up(broker, &pending, why, &error);
+                return;
+            }
+        };
+        tracing::debug!(slot = ?pending.slot, range = ?pending.unit.range, error, at, "dead letters are tried again");
+        pending.failure = Some(error.into());
+        self.work.wait(pending, at);
+        self.set_deadline(broker);
+    }
+
+    fn set_deadline(&self, broker: &Broker) {
+        if let Some(owner) = self.owner.get() {
+            self.work
+                .with_next(|next| broker.deadlines.set(*owner, next));
+        }
+    }
+
+    /// Something has changed that may let waiting letters through: those with a write timeout, and
+    /// those that wait for nothing else, are tried at once.
+    pub(crate) fn wake(&self, broker: &Broker) {
+        if self.work.has_waiting() {
+            self.work.wake(|pending, at| {
+                let group = &pending.slot.key.group_id;
+                at.is_none() || broker.group_config(group).share.dlq_write_timeout_ms > 0
+            });
+            self.set_deadline(broker);
+        }
+    }
+
+    /// A share partition ended: its letters that wait find out what becomes of them.
+    pub(crate) fn source_closed(&self, slot: &Slot) {
+        self.work
+            .wake(|pending, _| std::ptr::eq(&raw const *pending.slot, slot));
+    }
+
+    /// The state of a share partition was written.
+    pub(crate) fn persisted(&self, key: &ShareKey, state_epoch: i32, write: &StateWrite) {
+        self.ledger.persisted(key, state_epoch, write);
+    }
+
+    /// The states of these share partitions are gone.
+    pub(crate) fn forget(&self, gone: impl Fn(&ShareKey) -> bool) {
+        self.ledger.forget(gone);
+    }
+
+    /// The letters of a share partition that are not written yet, for people who look.
+    pub(crate) fn inspect(&self, slot: &Slot, now: Ts) -> Vec<Value> {
+        self.work.of(slot, |pending, at| {
+            let unit = &pending.unit;
+            json!({
+                "first": pending.left.front().map(|range| range.first),
+                "last": unit.range.last,
+                "cause": cause(unit.cause),
+                "since_ms": unit.since,
+                "attempts": pending.attempts.made(),
+                "last_error": pending.failure.as_deref(),
+                "next_attempt_in_ms": at.map(|at| at - now),
+            })
+        })
+    }
+}
+
+impl Drop for DeadLetters {
+    fn drop(&mut self) {
+        self.work.stop();
+    }
+}
+
+/// What a letter says of its cause.
+fn cause(cause: LetterCause) -> &'static str {
+    match cause {
+        LetterCause::Rejected => "Offset rejected by client.",
+        LetterCause::DeliveryLimit => "Offset delivery count exceeded the threshold.",
+    }
+}
+
+/// The deadline of the letters that wait for another attempt.
+#[derive(Debug)]
+pub(crate) struct Retries(pub(crate) Weak<Broker>);
+
+impl Due for Retries {
+    fn on_deadline(&self, now: Ts) -> Option<Ts> {
+        let broker = self.0.upgrade()?;
+        broker.dead_letters.work.due(now)
+    }
+
+    fn settle(&self) {
+        if let Some(broker) = self.0.upgrade() {
+            broker.dead_letters.work.settle();
+        }
+    }
+}

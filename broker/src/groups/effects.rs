@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use ottla_coordinator::group::plan::{AfterDelete, GroupEffect, InitializePartition};
+use ottla_coordinator::share::types::CloseReason;
 use ottla_coordinator::types::TopicPartition;
 
 use super::{Failures, Shard, Uncommitted, classic_config, consumer, key};
@@ -76,7 +77,10 @@ impl Shard {
                     partitions,
                     then,
                 } => {
-                    broker.shares.invalidate(broker, &group_id, &partitions);
+                    let reason = CloseReason::GroupDeleted;
+                    broker
+                        .shares
+                        .invalidate(broker, &group_id, &partitions, reason);
                     for &partition in &partitions {
                         broker
                             .share_states
@@ -129,7 +133,9 @@ fn initialize(
     let replaced = partitions.iter().filter(|p| p.replace).map(|p| p.partition);
     let replaced: Vec<_> = replaced.filter(|p| done.contains(p)).collect();
     if !replaced.is_empty() {
-        broker.shares.invalidate(broker, group, &replaced);
+        broker
+            .shares
+            .invalidate(broker, group, &replaced, CloseReason::Fenced);
     }
     done
 }

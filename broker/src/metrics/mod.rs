@@ -15,6 +15,7 @@ use prometheus_client::registry::Registry;
 use crate::api::TABLE;
 use crate::broker::Broker;
 use crate::clock::Stopwatch;
+use crate::dead_letters::LetterMetrics;
 use crate::deliveries::DeliveryMetrics;
 use crate::leaders::LeaderMetrics;
 
@@ -104,6 +105,7 @@ pub struct Metrics {
     leaders: LeaderMetrics,
     /// What share groups deliver.
     pub deliveries: DeliveryMetrics,
+    dead_letters: LetterMetrics,
     /// Held while the numbers of a scrape are made and shown, so that two scrapes do not mix.
     scrape: Mutex<()>,
 }
@@ -172,6 +174,7 @@ impl Metrics {
         let leaders = LeaderMetrics::register(&mut registry);
         let deliveries = DeliveryMetrics::default();
         deliveries.register(&mut registry);
+        let dead_letters = LetterMetrics::register(&mut registry);
         Self {
             registry,
             apis,
@@ -191,6 +194,7 @@ impl Metrics {
             groups,
             leaders,
             deliveries,
+            dead_letters,
             scrape: Mutex::default(),
         }
     }
@@ -248,6 +252,7 @@ impl Metrics {
         self.leaders.observe(&broker.cluster);
         let deliveries = broker.deliveries.views(broker.clock.now());
         self.deliveries.observe(&deliveries);
+        broker.dead_letters.observe(&self.dead_letters);
         let mut out = String::new();
         if let Err(error) = text::encode(&mut out, &self.registry) {
             tracing::error!(%error, "metrics could not be rendered");
