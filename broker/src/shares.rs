@@ -43,7 +43,7 @@ pub struct Slot {
     log_start: AtomicI64,
     owner: Mutex<Option<OwnerId>>,
     broker: Weak<Broker>,
-    me: Weak<Slot>,
+    me: Weak<Self>,
 }
 
 impl fmt::Debug for Slot {

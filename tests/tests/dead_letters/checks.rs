@@ -12,7 +12,7 @@ async fn archives(scene: &mut Scene, why: GiveUp) {
     scene.reject(3).await;
     let (_, given_up) = scene.outcome(why);
     assert_eq!(given_up - before, 3, "{why:?}");
-    assert_eq!(scene.lag().await, 0);
+    assert_eq!(scene.window(), 0);
     // Nothing was sent: only the reason has a line.
     assert_eq!(scene.counts().attempts(), 0);
 }
@@ -161,7 +161,7 @@ async fn share_version_1_archives_without_a_letter() {
     scene.reject(3).await;
     assert_eq!(scene.letters().await, "");
     assert_eq!(scene.outcome(GiveUp::Refused), (0, 0));
-    assert_eq!(scene.lag().await, 0);
+    assert_eq!(scene.window(), 0);
 }
 
 #[tokio::test]

@@ -64,7 +64,7 @@ async fn a_rejected_record_becomes_a_letter_with_six_headers() {
     assert_eq!((&letters[1].key, &letters[1].value), (&None, &None));
     assert_eq!(letters[1].timestamp, START_MS + 1_000);
     assert_eq!(scene.outcome(GiveUp::Refused), (2, 0));
-    assert_eq!(scene.lag().await, 0);
+    assert_eq!(scene.window(), 0);
 }
 
 #[tokio::test]
@@ -314,7 +314,7 @@ async fn a_topic_that_takes_not_even_the_headers_is_named() {
     reject_sizes(&mut scene, &[10, 20], None).await;
     assert_eq!(scene.letters().await, "");
     assert_eq!(scene.outcome(GiveUp::TooLarge), (0, 2));
-    assert_eq!(scene.lag().await, 0);
+    assert_eq!(scene.window(), 0);
     scene.alter_topic(&[("max.message.bytes", "1048588")]).await;
     let (first, _) = scene.reject(1).await;
     assert_eq!(scene.letters().await, first.to_string());
@@ -348,5 +348,5 @@ async fn letters_are_switched_on_and_off_live() {
     scene.acknowledge(3, 3, &[REJECT]).await;
     let letters = scene.letters_in(0).await;
     assert_eq!(copies(&letters), ["-:-", "-:value 2"]);
-    assert_eq!(scene.lag().await, 0);
+    assert_eq!(scene.window(), 0);
 }

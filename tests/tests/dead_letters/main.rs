@@ -3,4 +3,5 @@
 
 mod checks;
 mod letters;
+mod retries;
 mod scene;
