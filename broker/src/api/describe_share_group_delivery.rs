@@ -5,7 +5,7 @@
 
 use ottla_coordinator::share::delivery::DeliveryView;
 use ottla_protocol::messages::describe_share_group_delivery_response::{
-    DeliveryCounts, DescribeShareGroupDeliveryResponse, DescribedShareGroupDelivery,
+    DeliveryCounts, DescribeShareGroupDeliveryResponse, DescribedShareGroupDelivery, LettersGivenUp,
 };
 use ottla_protocol::messages::{DescribeShareGroupDeliveryRequest, GroupId};
 use ottla_protocol::{ErrorCode, StrBytes};
@@ -97,7 +97,7 @@ fn letters(cx: &Cx, id: &str, group: &mut DescribedShareGroupDelivery) {
         .map(|why| (why, signed(counts.given_up(why))));
     group.given_up = given_up
         .filter(|(_, records)| *records > 0)
-        .map(|(why, records)| GivenUpLetters {
+        .map(|(why, records)| LettersGivenUp {
             reason: StrBytes::from_static_str(why.name()),
             records,
             ..Default::default()

@@ -189,9 +189,14 @@ fn closed(broker: &Broker, pending: &Pending, reason: CloseReason) {
     if gone && !broker.dead_letters.work.current_is_over() {
         let left: Vec<OffsetRange> = pending.left.iter().copied().collect();
         let error = reason.to_string();
-        broker
-            .dead_letters
-            .given_up(broker, slot, &pending.unit, &left, GiveUp::SourceChanged, &error);
+        broker.dead_letters.given_up(
+            broker,
+            slot,
+            &pending.unit,
+            &left,
+            GiveUp::SourceChanged,
+            &error,
+        );
     }
 }
 

@@ -172,7 +172,8 @@ async fn what_was_written_and_given_up_is_on_the_metrics_page() {
     scene.reject(2).await;
     let page = http(scene.broker().admin(), "GET", "/metrics").await.body;
     let lines = page.lines().filter(|line| {
-        !line.starts_with('#') && (line.contains("dead_letter") || line.contains("_dlq_"))
+        !line.starts_with('#')
+            && (line.contains("_dead_letter_queue_") || line.contains("_dlq_given_up"))
     });
     assert_eq!(
         lines.collect::<Vec<_>>(),
