@@ -203,20 +203,8 @@ impl Run {
                 each,
                 renew,
             } => {
-                let mut batches = Vec::new();
-                let mut next = start + at;
-                for &(skip, len) in lens {
-                    let first = next + skip;
-                    let types = if *each { &types[..] } else { &types[..1] };
-                    batches.push(AckBatch {
-                        first,
-                        last: first + len - 1,
-                        types,
-                    });
-                    next = first + len;
-                }
-                self.pair
-                    .acknowledge(MEMBERS[*member], &batches, *renew, &self.limits);
+                let types = if *each { &types[..] } else { &types[..1] };
+                self.ack(MEMBERS[*member], start + at, lens, types, *renew);
             }
             Call::AckHeld { pick, kind } => self.ack_held(*pick, *kind),
             Call::ReleaseMember(member) => {
@@ -308,6 +296,19 @@ impl Run {
             .max()
             .unwrap();
         assert!(window <= 40 + longest, "window of {window}");
+    }
+
+    /// Batches behind one another from `next` on, each so far from the one before and so long.
+    fn ack(&mut self, member: &str, mut next: i64, lens: &[(i64, i64)], types: &[i8], renew: bool) {
+        let mut batches = Vec::new();
+        for &(skip, len) in lens {
+            let first = next + skip;
+            let last = first + len - 1;
+            batches.push(AckBatch { first, last, types });
+            next = first + len;
+        }
+        let limits = &self.limits;
+        self.pair.acknowledge(member, &batches, renew, limits);
     }
 
     fn letters(&mut self, pick: usize, records: i64, written: bool) {
