@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use std::collections::BTreeMap;
 
 /// Options that take a value; every other `--word` is a switch.
-const WITH_VALUE: &[&str] = &["filter", "jobs", "broker", "rounds", "records"];
+const WITH_VALUE: &[&str] = &["filter", "jobs", "broker", "rounds", "records", "hours"];
 
 #[derive(Debug, Default)]
 pub(crate) struct Args {

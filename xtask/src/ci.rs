@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::args::Args;
 use crate::process::Watched;
-use crate::{clients, conformance, deny, dirs, loom, matrix, process, tidy};
+use crate::{clients, conformance, deny, dirs, letters, loom, matrix, process, tidy};
 
 /// What a step leaves behind.
 #[derive(Default)]
@@ -169,6 +169,9 @@ fn suites(ledger: &mut Ledger, broker: &str) {
         let outcome = conformance::run_suite("share-ci", &options)?;
         ledger.suite(outcome.passed, outcome.total - outcome.passed);
         outcome.check()
+    });
+    ledger.step("dead letters beside those of a real Kafka", |ledger| {
+        ledger.cargo_tests(&letters::against("ci", false)?)
     });
     ledger.step("clients and Kafka's tools", |ledger| {
         let (passed, failed) = clients::against(broker, None, false)?;

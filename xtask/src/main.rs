@@ -13,10 +13,12 @@ mod clients;
 mod conformance;
 mod deny;
 mod dirs;
+mod letters;
 mod loom;
 mod matrix;
 mod process;
 mod report;
+mod soak;
 mod tidy;
 
 use args::Args;
@@ -32,6 +34,8 @@ usage: cargo xtask COMMAND
       [--full]              with the release binary; writes docs/conformance.md
       [--filter TEXT] [--jobs N] [--broker CMD] [--keep]
       [--dead-letters]      with a dead-letter topic for every group
+  letters [--record]        dead letters beside those of a real Kafka; --record keeps Kafka's as the expected ones
+  soak [--hours N]          72 hours of the broker's time with dead letters, trips and outages, the clock moved
   clients                   unmodified clients and Kafka's tools against the broker; writes docs/clients.md
       [--filter TEXT] [--broker CMD] [--keep]
   bench compare             Ottla and Apache Kafka in one run; writes docs/performance.md
@@ -49,6 +53,8 @@ fn main() -> std::process::ExitCode {
         "deny" => deny::run(&args),
         "loom" => loom::run(&args),
         "conformance" => conformance::run(&args),
+        "letters" => letters::run(&args),
+        "soak" => soak::run(&args),
         "clients" => clients::run(&args),
         "bench" => bench::run(&args),
         _ => anyhow::bail!("{USAGE}"),
