@@ -1,0 +1,25 @@
+//! `--list`: the share groups, by name.
+
+use serde_json::json;
+
+use super::report::Report;
+use super::table::{NAME, table};
+use crate::client::{Cluster, Error};
+
+pub(super) async fn run(cluster: &mut Cluster, states: Option<&[String]>) -> Result<Report, Error> {
+    let found = cluster.share_groups(states.unwrap_or_default()).await?;
+    let text = if states.is_some() {
+        let row = |(group, state): (&String, &String)| vec![group.clone(), state.clone()];
+        let rows: Vec<_> = found.iter().map(row).collect();
+        table(&[("GROUP", NAME), ("STATE", NAME)], &rows)
+    } else {
+        found.keys().map(|group| format!("{group}\n")).collect()
+    };
+    let entry = |(group, state): (&String, &String)| json!({ "group": group, "state": state });
+    let groups: Vec<_> = found.iter().map(entry).collect();
+    Ok(Report {
+        text,
+        json: json!({ "groups": groups }),
+        ..Report::default()
+    })
+}
