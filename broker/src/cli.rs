@@ -35,6 +35,8 @@ impl From<ConfigError> for Exit {
 pub enum Command {
     /// Serve, until told to stop.
     Serve(Box<Startup>),
+    /// Run the tool for share groups, with these arguments.
+    ShareGroups(Vec<OsString>),
     /// Print the version.
     Version,
 }
@@ -95,6 +97,18 @@ struct Cli {
 enum Sub {
     /// Serve (the same as no command)
     Serve(Box<ServeArgs>),
+    /// List, describe, delete, pause and resume share groups, and manage their offsets, of any broker
+    // Its own parser knows its flags, so that their words are the tool's alone.
+    #[command(disable_help_flag = true)]
+    ShareGroups {
+        /// `ottla share-groups --help` lists them
+        #[arg(
+            trailing_var_arg = true,
+            allow_hyphen_values = true,
+            value_name = "FLAGS"
+        )]
+        flags: Vec<OsString>,
+    },
     /// Print the version
     Version,
 }
@@ -147,6 +161,7 @@ pub fn parse(
     let cli = Cli::try_parse_from(arguments).map_err(usage)?;
     let serve = match cli.command {
         Some(Sub::Version) => return Ok(Command::Version),
+        Some(Sub::ShareGroups { flags }) => return Ok(Command::ShareGroups(flags)),
         Some(Sub::Serve(serve)) => *serve,
         None => cli.serve,
     };

@@ -1,5 +1,6 @@
 //! The `ottla` binary: command line in, a serving broker out.
 
+use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Ok(Command::Serve(startup)) => serve(*startup),
+        Ok(Command::ShareGroups(arguments)) => share_groups(arguments),
         Err(exit) if exit.status == 0 => {
             say(exit.text.trim_end());
             ExitCode::SUCCESS
@@ -43,6 +45,21 @@ fn say(line: &str) {
 fn fail(line: &str, status: u8) -> ExitCode {
     let _ = writeln!(std::io::stderr().lock(), "ottla: {line}");
     ExitCode::from(status)
+}
+
+fn share_groups(arguments: Vec<OsString>) -> ExitCode {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let printed = match runtime {
+        Ok(runtime) => runtime.block_on(ottla_tools::share_groups::run(arguments)),
+        Err(error) => return fail(&format!("the runtime could not be started: {error}"), 1),
+    };
+    // Nobody may be reading, as in `say`.
+    let _ = write!(std::io::stderr().lock(), "{}", printed.err);
+    let mut out = std::io::stdout().lock();
+    let _ = write!(out, "{}", printed.out).and_then(|()| out.flush());
+    ExitCode::from(printed.status)
 }
 
 fn serve(startup: Startup) -> ExitCode {

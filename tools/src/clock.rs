@@ -10,10 +10,6 @@ pub(crate) struct Deadline(Instant);
 
 impl Deadline {
     /// So many milliseconds from now.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the one place of this crate that reads time"
-    )]
     pub(crate) fn after(ms: u64) -> Self {
         // Far enough for anybody, and no overflow.
         let ms = ms.min(365 * 24 * 3_600_000);

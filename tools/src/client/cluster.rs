@@ -49,19 +49,7 @@ impl Cluster {
     /// Asks any broker that can be reached.
     pub async fn any<R: Request>(&mut self, least: i16, request: &R) -> Result<R::Response, Error> {
         self.begin();
-        let mut last = None;
-        loop {
-            for address in self.addresses() {
-                match self.at(&address, least, request).await {
-                    Err(error @ Error::Connection { .. }) => last = Some(error),
-                    done => return done,
-                }
-            }
-            if !self.again().await {
-                let reason = last.map_or_else(String::new, |error| error.to_string());
-                return Err(Error::Unreachable(reason));
-            }
-        }
+        self.anyone(least, request).await
     }
 
     /// Asks one broker.
@@ -215,16 +203,17 @@ impl Cluster {
         }
     }
 
-    /// One round over all addresses.
+    /// One round over all addresses. When nobody answers that is said at once: a command that waits
+    /// for a broker to be started helps nobody.
     async fn anyone<R: Request>(&mut self, least: i16, request: &R) -> Result<R::Response, Error> {
-        let mut last = None;
+        let mut reasons = Vec::new();
         for address in self.addresses() {
             match self.at(&address, least, request).await {
-                Err(error @ Error::Connection { .. }) => last = Some(error),
+                Err(error @ Error::Connection { .. }) => reasons.push(error.to_string()),
                 done => return done,
             }
         }
-        Err(last.unwrap_or_else(|| Error::Unreachable("no address".to_owned())))
+        Err(Error::Unreachable(reasons.join("; ")))
     }
 
     /// Open connections first, then the addresses of the command, then what the cluster said.

@@ -145,6 +145,10 @@ pub(super) struct Flags {
 
 /// A command line that was understood and is not wrong in itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(
+    clippy::struct_field_names,
+    reason = "--command-config is what the flag is called"
+)]
 pub(super) struct Command {
     pub(super) bootstrap: String,
     pub(super) command_config: Option<String>,

@@ -23,111 +23,113 @@ fn wrong(line: &str) -> String {
 }
 
 /// What Kafka 4.4.0's tool says to the same flags, word by word.
+const REFUSED: &[(&str, &str)] = &[
+    (
+        "--describe",
+        "Option [describe] takes one of these options: [all-groups], [group]",
+    ),
+    (
+        "--delete",
+        "Option [delete] takes the options [group] or [all-groups].",
+    ),
+    (
+        "--delete-offsets --group g",
+        "Option [delete-offsets] takes the following options: [group], [topic]",
+    ),
+    (
+        "--delete-offsets --topic t",
+        "Option [delete-offsets] takes the following options: [group], [topic]",
+    ),
+    (
+        "--delete-offsets --group g --all-topics",
+        "Option [delete-offsets] takes the following options: [group], [topic]",
+    ),
+    (
+        "--reset-offsets",
+        "Option [reset-offsets] takes the option: [execute] or [dry-run]",
+    ),
+    (
+        "--reset-offsets --group g",
+        "Option [reset-offsets] takes the option: [execute] or [dry-run]",
+    ),
+    (
+        "--reset-offsets --group g --topic t --to-earliest --dry-run --execute",
+        "Option [reset-offsets] only accepts one of [execute] and [dry-run]",
+    ),
+    (
+        "--reset-offsets --group g --all-topics --dry-run",
+        "Option [reset-offsets] takes one of these options: [from-file], [to-current], [to-datetime], [to-earliest], [to-latest], [to-offset]",
+    ),
+    (
+        "--reset-offsets --group g --to-earliest --dry-run",
+        "Option [reset-offsets] takes one of these options: [all-topics], [from-file], [topic]",
+    ),
+    (
+        "--reset-offsets --group g --topic t --all-topics --to-earliest --dry-run",
+        "Option \"[topic]\" can't be used with option \"[all-topics]\"",
+    ),
+    (
+        "--reset-offsets --group g --topic t --to-earliest --to-latest --dry-run",
+        "Option \"[to-earliest]\" can't be used with option \"[to-latest]\"",
+    ),
+    (
+        "--reset-offsets --group g --topic t --from-file f --dry-run",
+        "Option \"[topic]\" can't be used with option \"[from-file]\"",
+    ),
+    (
+        "--reset-offsets --all-groups --all-topics --to-earliest --dry-run",
+        "Option [reset-offsets] takes the option: [group]",
+    ),
+    (
+        "--reset-offsets --group g --all-groups --all-topics --to-earliest --dry-run",
+        "Option \"[group]\" can't be used with option \"[all-groups]\"",
+    ),
+    (
+        "--reset-offsets --group g --group h --topic t --to-earliest --dry-run",
+        "Found multiple arguments for option group, but you asked for only one",
+    ),
+    (
+        "--reset-offsets --group g --topic t --to-offset abc --dry-run",
+        "Cannot parse argument 'abc' of option to-offset",
+    ),
+    (
+        "--reset-offsets --group g --topic t:x --to-earliest --dry-run",
+        "Invalid partition 'x' specified in topic arg 't:x'",
+    ),
+    (
+        "--list --group g",
+        "Option \"[group]\" can't be used with option \"[list]\"",
+    ),
+    (
+        "--describe --group g --all-groups",
+        "Option \"[group]\" can't be used with option \"[all-groups]\"",
+    ),
+    (
+        "--describe --group g --topic t",
+        "Option \"[topic]\" can't be used with option \"[describe]\"",
+    ),
+    (
+        "--describe --group g --state Stable",
+        "Option [describe] does not take a value for [state]",
+    ),
+    (
+        "--delete --group g --topic t",
+        "Option [delete] does not take the options [topic] or [all-topics].",
+    ),
+    (
+        "--list --state bogus",
+        "Invalid state list 'bogus'. Valid states are: Stable, Dead, Empty",
+    ),
+    (
+        "--list --timeout abc",
+        "Cannot parse argument 'abc' of option timeout",
+    ),
+];
+
 #[test]
 fn what_does_not_go_together_is_refused_in_kafkas_words() {
-    for (line, says) in [
-        (
-            "--describe",
-            "Option [describe] takes one of these options: [all-groups], [group]",
-        ),
-        (
-            "--delete",
-            "Option [delete] takes the options [group] or [all-groups].",
-        ),
-        (
-            "--delete-offsets --group g",
-            "Option [delete-offsets] takes the following options: [group], [topic]",
-        ),
-        (
-            "--delete-offsets --topic t",
-            "Option [delete-offsets] takes the following options: [group], [topic]",
-        ),
-        (
-            "--delete-offsets --group g --all-topics",
-            "Option [delete-offsets] takes the following options: [group], [topic]",
-        ),
-        (
-            "--reset-offsets",
-            "Option [reset-offsets] takes the option: [execute] or [dry-run]",
-        ),
-        (
-            "--reset-offsets --group g",
-            "Option [reset-offsets] takes the option: [execute] or [dry-run]",
-        ),
-        (
-            "--reset-offsets --group g --topic t --to-earliest --dry-run --execute",
-            "Option [reset-offsets] only accepts one of [execute] and [dry-run]",
-        ),
-        (
-            "--reset-offsets --group g --all-topics --dry-run",
-            "Option [reset-offsets] takes one of these options: [from-file], [to-current], [to-datetime], [to-earliest], [to-latest], [to-offset]",
-        ),
-        (
-            "--reset-offsets --group g --to-earliest --dry-run",
-            "Option [reset-offsets] takes one of these options: [all-topics], [from-file], [topic]",
-        ),
-        (
-            "--reset-offsets --group g --topic t --all-topics --to-earliest --dry-run",
-            "Option \"[topic]\" can't be used with option \"[all-topics]\"",
-        ),
-        (
-            "--reset-offsets --group g --topic t --to-earliest --to-latest --dry-run",
-            "Option \"[to-earliest]\" can't be used with option \"[to-latest]\"",
-        ),
-        (
-            "--reset-offsets --group g --topic t --from-file f --dry-run",
-            "Option \"[topic]\" can't be used with option \"[from-file]\"",
-        ),
-        (
-            "--reset-offsets --all-groups --all-topics --to-earliest --dry-run",
-            "Option [reset-offsets] takes the option: [group]",
-        ),
-        (
-            "--reset-offsets --group g --all-groups --all-topics --to-earliest --dry-run",
-            "Option \"[group]\" can't be used with option \"[all-groups]\"",
-        ),
-        (
-            "--reset-offsets --group g --group h --topic t --to-earliest --dry-run",
-            "Found multiple arguments for option group, but you asked for only one",
-        ),
-        (
-            "--reset-offsets --group g --topic t --to-offset abc --dry-run",
-            "Cannot parse argument 'abc' of option to-offset",
-        ),
-        (
-            "--reset-offsets --group g --topic t:x --to-earliest --dry-run",
-            "Invalid partition 'x' specified in topic arg 't:x'",
-        ),
-        (
-            "--list --group g",
-            "Option \"[group]\" can't be used with option \"[list]\"",
-        ),
-        (
-            "--describe --group g --all-groups",
-            "Option \"[group]\" can't be used with option \"[all-groups]\"",
-        ),
-        (
-            "--describe --group g --topic t",
-            "Option \"[topic]\" can't be used with option \"[describe]\"",
-        ),
-        (
-            "--describe --group g --state Stable",
-            "Option [describe] does not take a value for [state]",
-        ),
-        (
-            "--delete --group g --topic t",
-            "Option [delete] does not take the options [topic] or [all-topics].",
-        ),
-        (
-            "--list --state bogus",
-            "Invalid state list 'bogus'. Valid states are: Stable, Dead, Empty",
-        ),
-        (
-            "--list --timeout abc",
-            "Cannot parse argument 'abc' of option timeout",
-        ),
-    ] {
-        assert_eq!(wrong(line), says, "{line}");
+    for (line, says) in REFUSED {
+        assert_eq!(wrong(line), *says, "{line}");
     }
     let nothing = parse(["--list".into()]);
     let says = "Missing required argument \"[bootstrap-server]\"".to_owned();

@@ -6,7 +6,7 @@ use ottla_protocol::ErrorCode;
 use serde_json::json;
 
 use super::args::Groups;
-use super::report::{Report, error_json, said};
+use super::report::{Report, add, error_json, said};
 use super::table::{NAME, table};
 use crate::client::{Cluster, Error};
 
@@ -73,9 +73,10 @@ fn deleted(outcomes: &[(String, Result<(), Error>)]) -> String {
             text.push_str("\nError: Deletion of some share groups failed:\n");
         }
         let (code, words) = (error.code().name(), said(error));
-        text.push_str(&format!(
-            "* Group '{group}' could not be deleted due to: {code}: {words}\n"
-        ));
+        add(
+            &mut text,
+            format_args!("* Group '{group}' could not be deleted due to: {code}: {words}\n"),
+        );
     }
     match (text.is_empty(), done.is_empty()) {
         (true, false) => format!("Deletion of requested share groups ({done}) was successful.\n"),
@@ -115,9 +116,10 @@ pub(super) async fn offsets(
     };
     let rows: Vec<_> = outcomes.iter().map(row).collect();
     let columns = [("TOPIC", NAME), ("STATUS", NAME)];
-    report
-        .text
-        .push_str(&format!("\n{}", table(&columns, &rows)));
+    add(
+        &mut report.text,
+        format_args!("\n{}", table(&columns, &rows)),
+    );
     let entry = |(topic, outcome): (&String, &Result<(), Error>)| match outcome {
         Ok(()) => json!({ "topic": topic, "deleted": true }),
         Err(error) => json!({ "topic": topic, "deleted": false, "error": error_json(error) }),

@@ -12,7 +12,7 @@ use ottla_protocol::messages::share_group_describe_response::DescribedGroup;
 use serde_json::{Value, json};
 
 use super::args::Groups;
-use super::report::{Report, error_json, lacking, meant, or_null};
+use super::report::{Report, add, error_json, lacking, meant, or_null};
 use super::reset::datetime;
 use super::table::table;
 use crate::client::{Cluster, Error};
@@ -79,13 +79,17 @@ pub(super) async fn describe(cluster: &mut Cluster, groups: &Groups) -> Result<R
 fn text(group: &str, found: &DescribedShareGroupDelivery) -> String {
     let mut text = format!("\nShare group '{group}': {}", &*found.delivery_state);
     if let Some(reason) = &found.pause_reason {
-        text.push_str(&format!(" ({})", &**reason));
+        add(&mut text, format_args!(" ({})", &**reason));
     }
     if found.paused_since_ms >= 0 {
-        text.push_str(&format!(" since {}", datetime::show(found.paused_since_ms)));
+        add(
+            &mut text,
+            format_args!(" since {}", datetime::show(found.paused_since_ms)),
+        );
     }
     text.push('\n');
-    let mut line = |name: &str, value: String| text.push_str(&format!("  {name:<15}{value}\n"));
+    let mut line =
+        |name: &str, value: String| add(&mut text, format_args!("  {name:<15}{value}\n"));
     if let Some(note) = &found.note {
         line("note:", note.to_string());
     }
@@ -138,10 +142,13 @@ fn breaker(found: &DescribedShareGroupDelivery) -> String {
         (false, false) => "off".to_owned(),
     };
     if found.timeout_pause_enabled {
-        said.push_str(&format!(
-            "; letters given up pause too, from {} in a window",
-            found.min_messages
-        ));
+        add(
+            &mut said,
+            format_args!(
+                "; letters given up pause too, from {} in a window",
+                found.min_messages
+            ),
+        );
     }
     said
 }
@@ -239,13 +246,13 @@ pub(super) fn told(described: &DescribedGroup) -> Option<String> {
     let state = word(STATE).filter(|state| state != "RUNNING")?;
     let mut line = format!("Share group '{}' is {state}", &**described.group_id);
     if let Some(reason) = word(REASON) {
-        line.push_str(&format!(" ({reason})"));
+        add(&mut line, format_args!(" ({reason})"));
     }
     if let Some(since) = tags.get(&SINCE).and_then(number).filter(|ms| *ms >= 0) {
-        line.push_str(&format!(" since {}", datetime::show(since)));
+        add(&mut line, format_args!(" since {}", datetime::show(since)));
     }
     if let Some(note) = word(NOTE) {
-        line.push_str(&format!(": {note}"));
+        add(&mut line, format_args!(": {note}"));
     }
     Some(line)
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::args::{Groups, View};
 use super::delivery::told;
-use super::report::{Report, error_json, meant, or_dash, or_null};
+use super::report::{Report, add, error_json, meant, or_dash, or_null};
 use super::table::{Column, NAME, table};
 use crate::client::{Cluster, Error, Node};
 
@@ -103,9 +103,10 @@ fn offsets(
             columns.push(("LEADER-EPOCH", 13));
         }
         columns.extend([("START-OFFSET", 13), ("LAG", 3)]);
-        report
-            .text
-            .push_str(&format!("\n{}", table(&columns, &rows)));
+        add(
+            &mut report.text,
+            format_args!("\n{}", table(&columns, &rows)),
+        );
     }
     json!({ "group": group, "offsets": entries })
 }
@@ -154,9 +155,10 @@ fn members(
             columns.push(("MEMBER-EPOCH", 13));
         }
         columns.push(("ASSIGNMENT", NAME));
-        report
-            .text
-            .push_str(&format!("\n{}", table(&columns, &rows)));
+        add(
+            &mut report.text,
+            format_args!("\n{}", table(&columns, &rows)),
+        );
     }
     let entry = |member: &Member| {
         let topics = member.assignment.topic_partitions.iter();
@@ -222,9 +224,10 @@ fn state(
     }
     columns.push(("#MEMBERS", 8));
     row.push(members.to_string());
-    report
-        .text
-        .push_str(&format!("\n{}", table(&columns, &[row])));
+    add(
+        &mut report.text,
+        format_args!("\n{}", table(&columns, &[row])),
+    );
     json!({
         "group": group,
         "coordinator": { "id": coordinator.id, "address": coordinator.address },

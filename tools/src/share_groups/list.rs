@@ -13,7 +13,8 @@ pub(super) async fn run(cluster: &mut Cluster, states: Option<&[String]>) -> Res
         let rows: Vec<_> = found.iter().map(row).collect();
         table(&[("GROUP", NAME), ("STATE", NAME)], &rows)
     } else {
-        found.keys().map(|group| format!("{group}\n")).collect()
+        let names: Vec<&str> = found.keys().map(String::as_str).collect();
+        names.join("\n") + if names.is_empty() { "" } else { "\n" }
     };
     let entry = |(group, state): (&String, &String)| json!({ "group": group, "state": state });
     let groups: Vec<_> = found.iter().map(entry).collect();

@@ -19,7 +19,7 @@ mod topology;
 use std::ffi::OsString;
 
 use args::{Action, Command, Instead, Output, View};
-use report::Report;
+use report::{Report, add};
 
 use crate::client::{Cluster, Error, Settings};
 
@@ -74,7 +74,10 @@ async fn execute(command: Command, notes: &mut String) -> Result<Report, Error> 
     if let Some(path) = &command.command_config {
         settings.read(path)?;
         for key in &settings.unused {
-            notes.push_str(&format!("{path}: {key} has no meaning for this tool\n"));
+            add(
+                notes,
+                format_args!("{path}: {key} has no meaning for this tool\n"),
+            );
         }
     }
     let cluster = &mut Cluster::new(settings);

@@ -1,5 +1,7 @@
 //! What a command has found, as text and as JSON.
 
+use std::fmt::{self, Write as _};
+
 use ottla_protocol::{ErrorCode, api_key};
 use serde_json::{Value, json};
 
@@ -38,6 +40,12 @@ impl Report {
         self.failed = true;
         self.note(&format!("Error: {error}"));
     }
+}
+
+/// Adds to a text.
+pub(super) fn add(to: &mut String, what: fmt::Arguments<'_>) {
+    // Writing to a String does not fail.
+    let _ = to.write_fmt(what);
 }
 
 /// The groups that are meant; an empty answer to "all" is noted.

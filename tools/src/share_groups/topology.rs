@@ -7,8 +7,8 @@ use ottla_protocol::messages::describe_share_group_delivery_response::DescribedS
 use serde_json::{Value, json};
 
 use super::args::Groups;
-use super::report::{Report, meant};
-use super::table::{NAME, table};
+use super::report::{Report, add, meant};
+use super::table::{Column, NAME, table};
 use crate::client::{Cluster, Error, Resource};
 
 const DLQ_NAME: &str = "errors.deadletterqueue.topic.name";
@@ -18,6 +18,20 @@ const FLAG: &str = "errors.deadletterqueue.group.enable";
 const CLEANUP: &str = "cleanup.policy";
 const ISOLATION: &str = "share.group.dlq.strict.isolation";
 const LOOP: &str = "ottla.share.dlq.allow.loop";
+
+const COLUMNS: &[Column] = &[
+    ("GROUP", NAME),
+    ("SOURCE-TOPICS", NAME),
+    ("DLQ-TOPIC", NAME),
+    ("EXISTS", 6),
+    ("FLAG", 4),
+    ("PREFIX", 6),
+    ("COMPACTED", 9),
+    ("SHARED-WITH", 11),
+    ("ISOLATION", 9),
+    ("WRITTEN", 8),
+    ("GIVEN-UP", 8),
+];
 
 /// What the brokers say about all dead letter topics.
 #[derive(Debug, Default)]
@@ -149,7 +163,8 @@ async fn configs_of(cluster: &mut Cluster, group: &str) -> Result<Entry, Error> 
     Ok(Entry {
         dlq: found.get(DLQ_NAME).cloned().unwrap_or_default(),
         isolation: is(ISOLATION),
-        loop_allowed: is(LOOP) == Some(true),
+        // A broker that does not know the config does not look.
+        loop_allowed: is(LOOP) != Some(false),
         ..Entry::default()
     })
 }
@@ -206,10 +221,10 @@ impl Map {
         let dlq = &self.groups[group].dlq;
         let others = self.groups.iter();
         let same = others.filter(|(name, entry)| *name != group && entry.dlq == *dlq);
-        match dlq.is_empty() {
-            true => Vec::new(),
-            false => same.map(|(name, _)| name.as_str()).collect(),
+        if dlq.is_empty() {
+            return Vec::new();
         }
+        same.map(|(name, _)| name.as_str()).collect()
     }
 
     /// Why a group's letters are not written, or come back, one sentence each.
@@ -242,10 +257,12 @@ impl Map {
             ));
         }
         if entry.sources.contains(dlq) {
-            found.push(match entry.loop_allowed {
-                true => format!("the group reads {dlq} itself: its letters come back to it"),
-                false => format!("the group reads {dlq} itself: no letter of it is written"),
-            });
+            let what = if entry.loop_allowed {
+                "its letters come back to it"
+            } else {
+                "no letter of it is written"
+            };
+            found.push(format!("the group reads {dlq} itself: {what}"));
         }
         let sharing = self.sharing(group);
         let strict = |name: &&str| self.groups[*name].isolation == Some(true);
@@ -286,84 +303,68 @@ impl Map {
     }
 
     fn text(&self, names: &[&String], cycles: &[Vec<String>]) -> String {
-        let yes = |is: bool| (if is { "yes" } else { "no" }).to_owned();
-        let dash = || "-".to_owned();
-        let list = |names: Vec<&str>| match names.is_empty() {
-            true => dash(),
-            false => names.join(","),
-        };
-        let row = |group: &&String| {
-            let entry = &self.groups[*group];
-            let sources = list(entry.sources.iter().map(String::as_str).collect());
-            let mut row = vec![(*group).clone(), sources];
-            match self.topics.get(&entry.dlq) {
-                None => row.extend(std::iter::repeat_with(dash).take(6)),
-                Some(topic) => row.extend([
-                    entry.dlq.clone(),
-                    match (topic.exists, self.rules.auto_create) {
-                        (false, true) => "on demand".to_owned(),
-                        (exists, _) => yes(exists),
-                    },
-                    if topic.exists {
-                        yes(topic.flag)
-                    } else {
-                        dash()
-                    },
-                    yes(entry.dlq.starts_with(&self.rules.prefix)),
-                    if topic.exists {
-                        yes(topic.compacted)
-                    } else {
-                        dash()
-                    },
-                    list(self.sharing(group)),
-                ]),
-            }
-            row.push(
-                entry
-                    .isolation
-                    .map_or_else(dash, |on| (if on { "strict" } else { "shared" }).to_owned()),
-            );
-            let count = |of: fn(&DescribedShareGroupDelivery) -> i64| {
-                entry
-                    .delivery
-                    .as_ref()
-                    .map_or_else(dash, |found| of(found).to_string())
-            };
-            row.push(count(|found| found.letters_written));
-            row.push(count(given_up));
-            row
-        };
-        let columns = [
-            ("GROUP", NAME),
-            ("SOURCE-TOPICS", NAME),
-            ("DLQ-TOPIC", NAME),
-            ("EXISTS", 6),
-            ("FLAG", 4),
-            ("PREFIX", 6),
-            ("COMPACTED", 9),
-            ("SHARED-WITH", 11),
-            ("ISOLATION", 9),
-            ("WRITTEN", 8),
-            ("GIVEN-UP", 8),
-        ];
-        let rows: Vec<_> = names.iter().map(row).collect();
-        let mut text = format!("\n{}", table(&columns, &rows));
+        let rows: Vec<_> = names.iter().map(|group| self.row(group)).collect();
+        let mut text = format!("\n{}", table(COLUMNS, &rows));
         let mut problems = String::new();
         for group in names {
             for problem in self.problems(group) {
-                problems.push_str(&format!("  {group}: {problem}\n"));
+                add(&mut problems, format_args!("  {group}: {problem}\n"));
             }
         }
         if !problems.is_empty() {
-            text.push_str(&format!("\nProblems:\n{problems}"));
+            add(&mut text, format_args!("\nProblems:\n{problems}"));
         }
         if !cycles.is_empty() {
             text.push_str("\nCycles:\n");
         }
         for cycle in cycles {
-            text.push_str(&format!("  {}\n", arrows(cycle)));
+            add(&mut text, format_args!("  {}\n", arrows(cycle)));
         }
         text
+    }
+
+    fn row(&self, group: &str) -> Vec<String> {
+        let yes = |is: bool| (if is { "yes" } else { "no" }).to_owned();
+        let dash = || "-".to_owned();
+        let list = |names: Vec<&str>| {
+            if names.is_empty() {
+                return dash();
+            }
+            names.join(",")
+        };
+        let entry = &self.groups[group];
+        let sources = list(entry.sources.iter().map(String::as_str).collect());
+        let mut row = vec![group.to_owned(), sources];
+        match self.topics.get(&entry.dlq) {
+            None => row.extend(std::iter::repeat_with(dash).take(6)),
+            Some(topic) => row.extend([
+                entry.dlq.clone(),
+                match (topic.exists, self.rules.auto_create) {
+                    (false, true) => "on demand".to_owned(),
+                    (exists, _) => yes(exists),
+                },
+                if topic.exists {
+                    yes(topic.flag)
+                } else {
+                    dash()
+                },
+                yes(entry.dlq.starts_with(&self.rules.prefix)),
+                if topic.exists {
+                    yes(topic.compacted)
+                } else {
+                    dash()
+                },
+                list(self.sharing(group)),
+            ]),
+        }
+        let isolation = |on: bool| (if on { "strict" } else { "shared" }).to_owned();
+        row.push(entry.isolation.map_or_else(dash, isolation));
+        let count = |of: fn(&DescribedShareGroupDelivery) -> i64| {
+            let delivery = entry.delivery.as_ref();
+            delivery.map_or_else(dash, |found| of(found).to_string())
+        };
+        row.extend([count(|found| found.letters_written), count(given_up)]);
+        row
     }
 
     fn json(&self, names: &[&String], cycles: &[Vec<String>]) -> Value {
@@ -415,7 +416,7 @@ fn arrows(cycle: &[String]) -> String {
     for (at, name) in cycle.iter().enumerate() {
         match at % 2 {
             0 => text.push_str(name),
-            _ => text.push_str(&format!(" -[{name}]-> ")),
+            _ => add(&mut text, format_args!(" -[{name}]-> ")),
         }
     }
     text

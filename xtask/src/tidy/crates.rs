@@ -37,8 +37,18 @@ const RULES: &[Rule] = &[
         ],
     },
     Rule {
+        dir: "tools",
+        ours: &["ottla-protocol"],
+        never: &["anyhow", "rand", "kafka-protocol"],
+    },
+    Rule {
         dir: "broker",
-        ours: &["ottla-coordinator", "ottla-storage", "ottla-protocol"],
+        ours: &[
+            "ottla-coordinator",
+            "ottla-storage",
+            "ottla-protocol",
+            "ottla-tools",
+        ],
         never: &["kafka-protocol"],
     },
     Rule {
@@ -48,6 +58,7 @@ const RULES: &[Rule] = &[
             "ottla-coordinator",
             "ottla-storage",
             "ottla-protocol",
+            "ottla-tools",
         ],
         never: &["kafka-protocol"],
     },

@@ -9,9 +9,7 @@ pub(in crate::share_groups) fn parse(text: &str) -> Result<i64, String> {
     let (Some(year), Some(month), Some(day)) = (number(4), number(2), number(2)) else {
         return Err(wrong());
     };
-    let at = rest
-        .find(|c: char| matches!(c, 'Z' | '+' | '-'))
-        .unwrap_or(rest.len());
+    let at = rest.find(['Z', '+', '-']).unwrap_or(rest.len());
     let (time, zone) = rest.split_at(at);
     let time = time_of_day(time).ok_or_else(wrong)?;
     let zone = offset(zone).ok_or_else(wrong)?;

@@ -145,9 +145,10 @@ async fn named(cluster: &mut Cluster, topics: &[(String, Vec<i32>)]) -> Result<V
             let text = format!("The partitions \"{}\" do not exist", absent.join(","));
             return Err(missing(Some(&text)));
         }
-        match partitions.is_empty() {
-            true => found.extend(exist.keys().map(|partition| (topic.clone(), *partition))),
-            false => found.extend(partitions.iter().map(|at| (topic.clone(), *at))),
+        if partitions.is_empty() {
+            found.extend(exist.keys().map(|partition| (topic.clone(), *partition)));
+        } else {
+            found.extend(partitions.iter().map(|at| (topic.clone(), *at)));
         }
     }
     found.sort();
