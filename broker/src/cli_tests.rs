@@ -16,7 +16,7 @@ fn run(arguments: &[&str], variables: &[(&str, &str)]) -> Result<Command, Exit> 
 fn start(arguments: &[&str]) -> Startup {
     match run(arguments, &[]).unwrap() {
         Command::Serve(startup) => *startup,
-        Command::Version => panic!("this asks for the version"),
+        other => panic!("this does not serve: {other:?}"),
     }
 }
 
@@ -33,6 +33,17 @@ fn no_command_serves_and_so_does_serve() {
         assert!(startup.topics.is_empty() && startup.groups.is_empty());
     }
     assert!(matches!(run(&["version"], &[]), Ok(Command::Version)));
+}
+
+#[test]
+fn what_follows_share_groups_is_the_tools() {
+    let flags = ["--help", "--list", "--state", "-x", "--", "--version"];
+    let arguments = [&["share-groups"][..], &flags].concat();
+    match run(&arguments, &[]).unwrap() {
+        Command::ShareGroups(passed) => assert_eq!(passed, flags.map(OsString::from)),
+        other => panic!("{other:?}"),
+    }
+    assert!(refused(&["--help"]).text.contains("share-groups"));
 }
 
 #[test]

@@ -174,14 +174,6 @@ impl Cluster {
         Ok(self.nodes.keys().copied().collect())
     }
 
-    /// Whether the coordinator of a group serves an API; `Err` also when nobody can be asked.
-    pub async fn coordinator_serves<R: Request>(&mut self, group: &str) -> Result<bool, Error> {
-        self.begin();
-        let node = self.coordinator_of(group).await?;
-        let connection = self.connection(&node.address).await?;
-        Ok(connection.version::<R>(R::VERSIONS.min).is_some())
-    }
-
     /// A new question: its time begins.
     pub(crate) fn begin(&mut self) {
         self.deadline = Deadline::after(self.settings.timeout_ms);
