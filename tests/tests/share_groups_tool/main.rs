@@ -4,6 +4,7 @@
 //! groups on a broker of its own.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod delivery;
 mod describe;
 mod offsets;
 mod refusals;

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use ottla_protocol::ErrorCode;
 use ottla_protocol::messages::describe_share_group_delivery_response::{
     DeliveryCounts, DescribedShareGroupDelivery,
 };
 use ottla_protocol::messages::share_group_describe_response::DescribedGroup;
+use ottla_protocol::{ErrorCode, StrBytes};
 use serde_json::{Value, json};
 
 use super::args::Groups;
@@ -90,14 +90,14 @@ fn text(group: &str, found: &DescribedShareGroupDelivery) -> String {
     text.push('\n');
     let mut line =
         |name: &str, value: String| add(&mut text, format_args!("  {name:<15}{value}\n"));
-    if let Some(note) = &found.note {
-        line("note:", note.to_string());
+    if let Some(note) = words(found.note.as_ref()) {
+        line("note:", note.to_owned());
     }
     if found.auto_resume_at_ms >= 0 {
         line("auto-resume:", datetime::show(found.auto_resume_at_ms));
     }
-    if let Some(reason) = &found.last_resume_reason {
-        line("last resume:", reason.to_string());
+    if let Some(reason) = words(found.last_resume_reason.as_ref()) {
+        line("last resume:", reason.to_owned());
     }
     line("breaker:", breaker(found));
     if found.breaker_enabled || found.timeout_pause_enabled {
@@ -128,6 +128,11 @@ fn text(group: &str, found: &DescribedShareGroupDelivery) -> String {
         text.push_str(&buckets(&found.counts));
     }
     text
+}
+
+/// What somebody said, unless it is nothing.
+fn words(text: Option<&StrBytes>) -> Option<&str> {
+    text.map(|text| &text[..]).filter(|text| !text.is_empty())
 }
 
 fn breaker(found: &DescribedShareGroupDelivery) -> String {
@@ -197,8 +202,8 @@ pub(super) fn json(group: &str, found: &DescribedShareGroupDelivery) -> Value {
         "state": &*found.delivery_state,
         "reason": found.pause_reason.as_deref(),
         "pausedSinceMs": or_null(found.paused_since_ms),
-        "note": found.note.as_deref(),
-        "lastResumeReason": found.last_resume_reason.as_deref(),
+        "note": words(found.note.as_ref()),
+        "lastResumeReason": words(found.last_resume_reason.as_ref()),
         "autoResumeAtMs": or_null(found.auto_resume_at_ms),
         "breaker": {
             "enabled": found.breaker_enabled,
@@ -263,7 +268,8 @@ fn compact(field: &Bytes) -> Option<String> {
     let digits = field[..=end].iter().rev();
     let length = digits.fold(0usize, |sum, byte| sum << 7 | usize::from(byte & 0x7f));
     let text = field.get(end + 1..end + length)?;
-    std::str::from_utf8(text).ok().map(str::to_owned)
+    let text = std::str::from_utf8(text).ok()?;
+    (!text.is_empty()).then(|| text.to_owned())
 }
 
 fn number(field: &Bytes) -> Option<i64> {
