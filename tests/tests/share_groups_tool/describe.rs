@@ -1,9 +1,11 @@
 //! `--list` and `--describe`.
 
+use std::collections::BTreeSet;
+
 use ottla_tests::Settings;
 use serde_json::json;
 
-use crate::scene::{LONG, MEMBER, Scene};
+use crate::scene::{LONG, MEMBER, Scene, tool_at};
 
 #[tokio::test]
 async fn groups_are_listed_by_name_with_kafkas_columns() {
@@ -197,31 +199,54 @@ async fn without_groups_there_is_nothing_to_say() {
         ("--describe --all-groups", ""),
         ("--delete --all-groups", ""),
     ] {
-        let printed = crate::scene::tool_at(&address, line).await;
+        let printed = tool_at(&address, line).await;
         assert_eq!((printed.status, &*printed.out), (0, out), "{line}");
     }
 }
 
 #[tokio::test]
 async fn coordinators_and_leaders_are_found_over_several_brokers() {
-    let scene = Scene::of(Settings::new().brokers(3)).await;
-    for group in 0..6 {
+    let broker = Settings::new().brokers(3).start().await;
+    let mut admin = broker.client().await;
+    let replicas: [&[i32]; 3] = [&[0, 1, 2], &[1, 2, 0], &[2, 0, 1]];
+    admin.create_topic_on("orders", &replicas).await;
+    // The first address leads nowhere.
+    let addresses = format!("127.0.0.1:1,{}", broker.address());
+    let out = async |line: &str| {
+        let printed = tool_at(&addresses, line).await;
+        assert_eq!(printed.status, 0, "{line}: {printed:?}");
+        printed.out
+    };
+    for group in 0..8 {
         let line = format!("--reset-offsets --group g{group} --topic orders --to-latest --execute");
-        scene.out(&line).await;
+        assert_eq!(
+            out(&line).await.lines().count(),
+            5,
+            "a leader for each partition"
+        );
     }
-    let described = scene.json("--describe --all-groups --state").await;
+    let described = out("--describe --all-groups --state --output json").await;
+    let described: serde_json::Value = serde_json::from_str(&described).unwrap();
     let groups = described["groups"].as_array().unwrap();
-    let ids: std::collections::BTreeSet<_> = groups
+    let coordinators: BTreeSet<_> = groups
         .iter()
         .map(|group| group["coordinator"]["id"].as_i64())
         .collect();
-    assert!(ids.len() > 1, "one coordinator for all: {described}");
-    // One broker stops: its groups have another coordinator, and the tool finds it.
-    scene.broker.stop_node(2).await;
-    let named = format!("127.0.0.1:1,{}", scene.broker.address());
-    let printed = crate::scene::tool_at(&named, "--describe --all-groups").await;
-    assert_eq!(printed.status, 0, "{printed:?}");
-    assert_eq!(printed.out.matches("GROUP").count(), groups.len());
+    assert!(
+        coordinators.len() > 1,
+        "one coordinator for all: {described}"
+    );
+    // What the stopped broker led and coordinated is with the others now.
+    broker.stop_node(2).await;
+    assert_eq!(
+        out("--describe --all-groups")
+            .await
+            .matches("GROUP")
+            .count(),
+        8
+    );
+    let line = "--reset-offsets --group g0 --topic orders --to-earliest --execute";
+    assert_eq!(out(line).await.lines().count(), 5);
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Two topics and three groups: one with a member, one that has left, one with a long name.
 
-use ottla_tests::{Client, Embedded, Member, Settings};
+use ottla_tests::{Client, Embedded, Member};
 use ottla_tools::share_groups::{Printed, run};
 
 /// The group with a long name.
@@ -19,11 +19,7 @@ impl Scene {
     /// `orders` with three records in each of two partitions, `pay` with three in one; `live` reads
     /// `orders`, `empty` was at the end of both, [`LONG`] has one record of `pay` to go.
     pub(crate) async fn start() -> Self {
-        Self::of(Settings::new()).await
-    }
-
-    pub(crate) async fn of(settings: Settings) -> Self {
-        let broker = settings.start().await;
+        let broker = Embedded::start().await;
         let mut admin = broker.client().await;
         admin.create_topic("orders", 2).await;
         admin.create_topic("pay", 1).await;
