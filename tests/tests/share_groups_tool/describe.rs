@@ -249,61 +249,68 @@ async fn coordinators_and_leaders_are_found_over_several_brokers() {
     assert_eq!(out(line).await.lines().count(), 5);
 }
 
-#[tokio::test]
-async fn the_topology_shows_where_letters_go_and_why_they_do_not() {
+const DLQ: &str = "errors.deadletterqueue.topic.name";
+
+/// A scene with five groups that have a dead letter topic: two share one, one is compacted, one lacks the
+/// prefix, and `back` reads the letters of `live`.
+async fn with_letters() -> Scene {
     let mut scene = Scene::start().await;
-    let topic = "errors.deadletterqueue.topic.name";
-    let flag = [("errors.deadletterqueue.group.enable", "true")];
-    scene.admin.create_topic_with("dlq.orders", 1, &flag).await;
-    let compacted = [flag[0], ("cleanup.policy", "compact")];
+    let flag = ("errors.deadletterqueue.group.enable", "true");
+    scene
+        .admin
+        .create_topic_with("dlq.orders", 1, &[flag])
+        .await;
+    let compacted = [flag, ("cleanup.policy", "compact")];
     scene
         .admin
         .create_topic_with("dlq.table", 1, &compacted)
         .await;
+    let line = "--reset-offsets --group back --topic dlq.orders --to-latest --execute";
+    scene.out(line).await;
     for (group, dlq) in [
         ("live", "dlq.orders"),
         ("second", "dlq.orders"),
         ("third", "dlq.table"),
         ("fourth", "letters"),
+        ("back", "dlq.x"),
     ] {
-        scene.admin.configure_group(group, &[(topic, dlq)]).await;
+        scene.admin.configure_group(group, &[(DLQ, dlq)]).await;
     }
-    let line = "--reset-offsets --group back --topic dlq.orders --to-latest --execute";
-    scene.out(line).await;
     scene
-        .admin
-        .configure_group("back", &[(topic, "dlq.x")])
-        .await;
+}
+
+#[tokio::test]
+async fn the_topology_shows_where_letters_go_and_why_they_do_not() {
+    let scene = with_letters().await;
     let document = scene.json("--describe --dlq-topology").await;
     let group = |name: &str| {
         let groups = document["groups"].as_array().unwrap();
-        groups
-            .iter()
-            .find(|group| group["group"] == name)
-            .unwrap()
-            .clone()
+        let found = groups.iter().find(|group| group["group"] == name);
+        found.unwrap().clone()
     };
-    assert_eq!(
-        (&document["prefix"], &document["autoCreate"]),
-        (&json!("dlq."), &json!(false))
-    );
+    assert_eq!(document["prefix"], "dlq.");
+    assert_eq!(document["autoCreate"], false);
     assert_eq!(group("live")["sourceTopics"], json!(["orders"]));
     assert_eq!(group("live")["dlq"]["sharedWith"], json!(["second"]));
     assert_eq!(group("live")["problems"], json!([]));
     assert_eq!(group("empty")["dlq"], json!(null));
     assert_eq!(group("third")["dlq"]["compacted"], true);
+    // Neither the prefix nor the topic is there.
     assert_eq!(group("fourth")["problems"].as_array().unwrap().len(), 2);
     assert_eq!(document["cycles"], json!([]));
+}
+
+#[tokio::test]
+async fn the_topology_of_one_group_shows_cycles_over_others() {
+    let mut scene = with_letters().await;
     // The letters of `back` become the orders of `live`.
     scene
         .admin
-        .configure_group("back", &[(topic, "orders")])
+        .configure_group("back", &[(DLQ, "orders")])
         .await;
     let text = scene.out("--describe --dlq-topology --group live").await;
-    assert!(
-        text.contains("\nCycles:\n  dlq.orders -[back]-> orders -[live]-> dlq.orders\n"),
-        "{text}"
-    );
+    let cycle = "\nCycles:\n  dlq.orders -[back]-> orders -[live]-> dlq.orders\n";
+    assert!(text.contains(cycle), "{text}");
     let row = text.lines().nth(2).unwrap();
     let cells: Vec<&str> = row.split_whitespace().take(8).collect();
     let expected = [
@@ -320,8 +327,6 @@ async fn the_topology_shows_where_letters_go_and_why_they_do_not() {
     let (_, err) = scene
         .fails("--describe --dlq-topology --group nosuch")
         .await;
-    assert_eq!(
-        err.lines().last(),
-        Some("Error: GROUP_ID_NOT_FOUND: Group nosuch not found.")
-    );
+    let says = "Error: GROUP_ID_NOT_FOUND: Group nosuch not found.";
+    assert_eq!(err.lines().last(), Some(says));
 }
