@@ -100,7 +100,8 @@ fn text(group: &str, found: &DescribedShareGroupDelivery) -> String {
         line("last resume:", reason.to_owned());
     }
     line("breaker:", breaker(found));
-    if found.breaker_enabled || found.timeout_pause_enabled {
+    let watched = found.breaker_enabled || found.timeout_pause_enabled || found.tripped;
+    if watched {
         let window = format!("{} ms in {} buckets", found.window_ms, found.buckets);
         line("window:", window);
         line("rate:", format!("{:.4}", found.rate));
@@ -123,7 +124,7 @@ fn text(group: &str, found: &DescribedShareGroupDelivery) -> String {
         let value = format!("{} ({})", one.records, &*one.reason);
         line("given up:", value);
     }
-    if !found.counts.is_empty() {
+    if watched && !found.counts.is_empty() {
         text.push('\n');
         text.push_str(&buckets(&found.counts));
     }
