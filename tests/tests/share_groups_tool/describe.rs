@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ottla_tests::Settings;
+use ottla_tests::{Ask, At, OK, REJECT, Settings, soon};
 use serde_json::json;
 
 use crate::scene::{LONG, MEMBER, Scene, tool_at};
@@ -298,6 +298,50 @@ async fn the_topology_shows_where_letters_go_and_why_they_do_not() {
     // Neither the prefix nor the topic is there.
     assert_eq!(group("fourth")["problems"].as_array().unwrap().len(), 2);
     assert_eq!(document["cycles"], json!([]));
+}
+
+#[tokio::test]
+async fn letters_that_were_written_and_given_up_are_counted_by_group() {
+    let mut scene = with_letters().await;
+    let earliest = [("share.auto.offset.reset", "earliest")];
+    scene.admin.configure_group("live", &earliest).await;
+    let topic = scene.admin.describe_topic("orders", false).await.topic_id;
+    let at = At {
+        topic,
+        partition: 0,
+    };
+    let fetched = scene.live.fetch(&Ask::of(at).patient()).await;
+    assert_eq!(fetched.acquired(at), "0-2#1");
+    assert_eq!(scene.live.ack(at, 0, 0, REJECT).await, OK);
+    let count = async |field: &str| {
+        let document = scene.json("--describe --dlq-topology --group live").await;
+        document["groups"][0][field].clone()
+    };
+    let written = async {
+        while count("written").await != 1 {
+            tokio::task::yield_now().await;
+        }
+    };
+    soon("a letter", written).await;
+    assert_eq!(count("givenUp").await, 0);
+    // The next one has nowhere to go.
+    scene
+        .admin
+        .configure_group("live", &[(DLQ, "letters")])
+        .await;
+    assert_eq!(scene.live.ack(at, 1, 1, REJECT).await, OK);
+    let given_up = async {
+        loop {
+            let text = scene.out("--describe --group live --circuit-breaker").await;
+            if text.contains("given up:      1 (prefix)") {
+                return text;
+            }
+        }
+    };
+    let text = soon("a letter that is given up", given_up).await;
+    let line =
+        "letters:       1 written, 1 given up (1 in the window), 0 timed out, 0 written late";
+    assert!(text.contains(line), "{text}");
 }
 
 #[tokio::test]

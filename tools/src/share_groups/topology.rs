@@ -252,9 +252,13 @@ impl Map {
             ));
         }
         if topic.compacted {
-            found.push(format!(
-                "{dlq} is compacted: letters without a key cannot be written"
-            ));
+            // Ottla looks before it writes; Kafka's log refuses records without a key.
+            let what = if entry.isolation.is_some() {
+                "no letter is written"
+            } else {
+                "letters without a key cannot be written"
+            };
+            found.push(format!("{dlq} is compacted: {what}"));
         }
         if entry.sources.contains(dlq) {
             let what = if entry.loop_allowed {
