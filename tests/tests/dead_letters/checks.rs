@@ -185,3 +185,15 @@ async fn what_was_written_and_given_up_is_on_the_metrics_page() {
     );
     assert_eq!(scene.broker().now(), START_MS);
 }
+
+#[tokio::test]
+async fn groups_that_do_not_share_their_topic_are_named() {
+    let default = |key: &str| format!("ottla.group.default.{key}");
+    let settings = Settings::new()
+        .set(&default(NAME), DLQ)
+        .set(&default("share.group.dlq.strict.isolation"), "true");
+    let mut scene = Scene::on(settings, 1, &[]).await;
+    scene.create(TAKES).await;
+    archives(&mut scene, GiveUp::IsolationConflict).await;
+    assert_eq!(scene.letters().await, "");
+}

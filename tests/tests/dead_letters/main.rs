@@ -3,5 +3,6 @@
 
 mod checks;
 mod letters;
+mod restart;
 mod retries;
 mod scene;
