@@ -11,6 +11,7 @@ use ottla_coordinator::share::types::{CloseReason, Limits, OffsetRange};
 use ottla_protocol::ErrorCode;
 use ottla_protocol::batch::BatchError;
 
+use super::Lost;
 use super::copy;
 use super::counts::{GiveUp, GroupLetters};
 use super::ledger::Part;
@@ -165,12 +166,21 @@ pub(super) fn give_up(broker: &Broker, pending: &Pending, why: GiveUp, error: &s
         }
     }
     slot.settle(broker, now, &limits);
-    broker
-        .dead_letters
-        .given_up(broker, slot, &pending.unit, &counted, why, error);
+    lost(broker, pending, &counted, why, error);
     if let Some(reason) = ended {
         closed(broker, pending, reason);
     }
+}
+
+fn lost(broker: &Broker, pending: &Pending, ranges: &[OffsetRange], why: GiveUp, error: &str) {
+    let lost = Lost {
+        unit: &pending.unit,
+        ranges,
+        topic: pending.topic.as_deref(),
+        why,
+        error,
+    };
+    broker.dead_letters.given_up(broker, &pending.slot, &lost);
 }
 
 /// The share partition has ended. Who loads its state next finds the records and hands them over again,
@@ -189,14 +199,7 @@ fn closed(broker: &Broker, pending: &Pending, reason: CloseReason) {
     if gone && !broker.dead_letters.work.current_is_over() {
         let left: Vec<OffsetRange> = pending.left.iter().copied().collect();
         let error = reason.to_string();
-        broker.dead_letters.given_up(
-            broker,
-            slot,
-            &pending.unit,
-            &left,
-            GiveUp::SourceChanged,
-            &error,
-        );
+        lost(broker, pending, &left, GiveUp::SourceChanged, &error);
     }
 }
 
@@ -308,11 +311,9 @@ impl<'a> Writer<'a> {
             stop @ ControlFlow::Break(_) => stop,
         };
         if !self.too_large.is_empty() {
-            let letters = &self.broker.dead_letters;
-            letters.given_up(
+            lost(
                 self.broker,
-                &self.pending.slot,
-                &self.pending.unit,
+                self.pending,
                 &self.too_large,
                 GiveUp::TooLarge,
                 &self.refusal,

@@ -36,6 +36,16 @@ use ledger::Ledger;
 use retry::{Next, Obstacle};
 use work::{Pending, Work};
 
+/// Records that go without a letter.
+struct Lost<'a> {
+    unit: &'a LetterUnit,
+    ranges: &'a [OffsetRange],
+    /// The dead letter topic, if an attempt was made.
+    topic: Option<&'a str>,
+    why: GiveUp,
+    error: &'a str,
+}
+
 /// Everything about dead letters of the process.
 #[derive(Debug, Default)]
 pub struct DeadLetters {
@@ -113,20 +123,29 @@ impl DeadLetters {
 
     fn timed_out(&self, broker: &Broker, slot: &Slot, unit: &LetterUnit, ranges: &[OffsetRange]) {
         let known = self.work.timed_out(slot, unit.id);
-        let failure = known.map_or_else(|| "not tried yet".to_owned(), |told| told.to_string());
-        self.given_up(broker, slot, unit, ranges, GiveUp::TimedOut, &failure);
+        let failure = known
+            .as_ref()
+            .and_then(|pending| pending.failure.as_deref());
+        let topic = known.as_ref().and_then(|pending| pending.topic.as_deref());
+        let lost = Lost {
+            unit,
+            ranges,
+            topic,
+            why: GiveUp::TimedOut,
+            error: failure.unwrap_or("not tried yet"),
+        };
+        self.given_up(broker, slot, &lost);
     }
 
     /// Records go without a letter: counted, and told in one line.
-    fn given_up(
-        &self,
-        broker: &Broker,
-        slot: &Slot,
-        unit: &LetterUnit,
-        ranges: &[OffsetRange],
-        why: GiveUp,
-        error: &str,
-    ) {
+    fn given_up(&self, broker: &Broker, slot: &Slot, lost: &Lost<'_>) {
+        let &Lost {
+            unit,
+            ranges,
+            topic: dlq,
+            why,
+            error,
+        } = lost;
         let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else {
             return;
         };
@@ -140,7 +159,8 @@ impl DeadLetters {
         }
         let (topic, partition) = (&*slot.partition.topic, slot.partition.index);
         let (first, last) = (first.first, last.last);
-        let dlq = &broker.group_config(group).share.dlq_topic_name;
+        let config = broker.group_config(group);
+        let dlq = dlq.unwrap_or(&config.share.dlq_topic_name);
         let (reason, advice) = (why.name(), why.advice());
         if why == GiveUp::TimedOut {
             tracing::warn!(

@@ -170,8 +170,9 @@ impl Work {
         self.lock().current.is_some_and(|(_, over)| over)
     }
 
-    /// The time of a unit ran out: it is not tried again. Why it could not be written before.
-    pub(super) fn timed_out(&self, slot: &Slot, unit: UnitId) -> Option<Arc<str>> {
+    /// The time of a unit ran out: it is not tried again. What was kept of it, unless it is being
+    /// attempted.
+    pub(super) fn timed_out(&self, slot: &Slot, unit: UnitId) -> Option<Pending> {
         let mut state = self.lock();
         let key = key(slot, unit);
         if let Some((current, over)) = &mut state.current
@@ -179,7 +180,7 @@ impl Work {
         {
             *over = true;
         }
-        state.remove(key)?.failure
+        state.remove(key)
     }
 
     /// Whether a unit waits.

@@ -1,10 +1,13 @@
 //! A dead letter topic that cannot be written: Kafka's retries without a write timeout, and what a
 //! write timeout makes of them (KIP-1316, a draft).
 
+use std::sync::Arc;
+
 use ottla::dead_letters::GiveUp;
 use ottla_protocol::ErrorCode;
 use ottla_protocol::messages::BrokerId;
 use ottla_protocol::messages::create_topics_request::CreatableReplicaAssignment;
+use ottla_storage::Faults;
 use ottla_tests::{Ask, Client, Member, OK, Queue, REJECT, Settings, http};
 
 use crate::scene::{COPY, DLQ, FLAG, NAME, Scene, TAKES, offsets};
@@ -232,6 +235,47 @@ async fn more_replicas_than_there_are_cannot_be_asked_for() {
     let mut scene = outage(&[], &[0], MIN_ISR).await;
     scene.reject(2).await;
     assert_eq!(scene.letters().await, "0 1");
+}
+
+// --- The disk -----------------------------------------------------------------------------------
+
+/// A disk on which the dead letter topic cannot open the segment that its next letter needs.
+async fn broken_disk(group: &[(&str, &str)]) -> (tempfile::TempDir, Arc<Faults>, Scene) {
+    let dir = tempfile::tempdir().unwrap();
+    let faults = Faults::new();
+    let settings = Settings::new()
+        .data_dir(dir.path())
+        .faults(Arc::clone(&faults));
+    let mut scene = Scene::on(settings, 1, group).await;
+    let mut configs = TAKES.to_vec();
+    configs.push(("internal.segment.bytes", "500"));
+    scene.create(&configs).await;
+    scene.reject(1).await;
+    assert_eq!(scene.letters().await, "0");
+    faults.fail_opens(true);
+    scene.reject(2).await;
+    (dir, faults, scene)
+}
+
+#[tokio::test]
+async fn without_a_timeout_a_disk_that_fails_is_not_waited_for() {
+    let (_dir, faults, mut scene) = broken_disk(&[]).await;
+    assert_eq!(scene.window(), 0);
+    assert_eq!(scene.outcome(GiveUp::Refused), (1, 2));
+    faults.fail_opens(false);
+    scene.reject(1).await;
+    assert_eq!(scene.letters().await, "0 3");
+}
+
+#[tokio::test]
+async fn with_a_timeout_a_disk_that_fails_is_waited_for() {
+    let (_dir, faults, mut scene) = broken_disk(&[(TIMEOUT, "60000")]).await;
+    scene.pass(20_000).await;
+    assert_eq!(scene.window(), 2);
+    faults.fail_opens(false);
+    scene.pass(30_000).await;
+    assert_eq!(scene.letters().await, "0 1 2");
+    assert_eq!(scene.outcome(GiveUp::Refused), (3, 0));
 }
 
 // --- What changes meanwhile ----------------------------------------------------------------------
