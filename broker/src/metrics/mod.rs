@@ -122,6 +122,13 @@ impl Default for Metrics {
     }
 }
 
+fn register_groups(registry: &mut Registry) -> Family<GroupLabel, Gauge> {
+    let groups = Family::default();
+    let help = "Groups, by protocol and state";
+    registry.register("group_count", help, groups.clone());
+    groups
+}
+
 impl Metrics {
     /// All counters at zero.
     pub fn new() -> Self {
@@ -163,12 +170,7 @@ impl Metrics {
         );
         let fetch_sessions = FetchSessionMetrics::default();
         fetch_sessions.register(&mut registry);
-        let groups = Family::default();
-        registry.register(
-            "group_count",
-            "Groups, by protocol and state",
-            groups.clone(),
-        );
+        let groups = register_groups(&mut registry);
         let offsets = OffsetMetrics::default();
         offsets.register(&mut registry);
         let leaders = LeaderMetrics::register(&mut registry);
