@@ -379,9 +379,9 @@ impl Map {
                 json!({
                     "topic": entry.dlq,
                     "exists": topic.exists,
-                    "flag": topic.flag,
+                    "flag": topic.exists.then_some(topic.flag),
                     "hasPrefix": entry.dlq.starts_with(&self.rules.prefix),
-                    "compacted": topic.compacted,
+                    "compacted": topic.exists.then_some(topic.compacted),
                     "sharedWith": self.sharing(group),
                 })
             });
