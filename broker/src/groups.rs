@@ -225,6 +225,10 @@ impl Shard {
             let assigned = plan.records.iter().filter(|record| record.is_assignment());
             let rebalances = assigned.count() as u64;
             broker.metrics.consumer_rebalances.inc_by(rebalances);
+            let assigned = plan.records.iter();
+            let assigned = assigned.filter(|record| record.is_share_assignment());
+            let rebalances = assigned.count() as u64;
+            broker.metrics.share.rebalances.inc_by(rebalances);
             let after = state.machine.offsets().len();
             broker.metrics.offsets.changed(before, after);
         }

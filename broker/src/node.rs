@@ -152,6 +152,8 @@ impl Node {
     pub fn connection_closed(&self, broker: &Broker, conn: &Connection) {
         self.connections().remove(&conn.id);
         let closed = self.sessions().close_connection(conn.id);
+        let evicted = closed.len() as u64;
+        broker.metrics.share.session_evictions.inc_by(evicted);
         if conn.is_stopping() {
             return;
         }

@@ -14,10 +14,12 @@ use ottla_coordinator::types::{Ts, Uuid};
 use ottla_protocol::ErrorCode;
 
 use crate::broker::Broker;
+use crate::clock::Stopwatch;
 use crate::cluster::image::SHARE_GROUP_STATE;
 use crate::cluster::{NOBODY, Partition};
 use crate::deadlines::Due;
 use crate::error_code::ApiError;
+use crate::metrics::ShardState;
 use crate::records;
 
 /// One partition of `__share_group_state` and the states in it.
@@ -49,6 +51,7 @@ impl Shard {
         }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.epoch != leadership.leader_epoch {
+            let watch = Stopwatch::start();
             let mut machine = ShareState::new(
                 broker
                     .config()
@@ -64,6 +67,7 @@ impl Shard {
                 epoch: leadership.leader_epoch,
                 machine,
             };
+            broker.metrics.share_coordinator.loaded(watch);
         }
         Ok(state)
     }
@@ -194,11 +198,15 @@ impl ShareStates {
         write: &StateWrite,
     ) -> Result<(), WriteError> {
         let (state_epoch, leader_epoch) = epochs;
+        let watch = Stopwatch::start();
         let done = self.change(broker, key, |machine, now| {
             machine
                 .write(now, key, state_epoch, leader_epoch, write)
                 .map(Some)
         });
+        if done.is_ok() {
+            broker.metrics.share_coordinator.wrote(watch);
+        }
         done.map(drop).map_err(|error| {
             broker.metrics.share_write_failures.inc();
             tracing::warn!(group = %key.group_id, partition = ?key.partition, %error, "share state could not be written");
@@ -234,6 +242,22 @@ impl ShareStates {
             shard.commit(broker, &mut state, &records, broker.clock.now())?;
         }
         Ok(())
+    }
+
+    /// What each partition of the state topic is, and where its log starts.
+    pub fn states(&self, broker: &Broker) -> Vec<(i32, ShardState, i64)> {
+        let look = |shard: Arc<Shard>| {
+            let partition = &shard.partition;
+            let leadership = partition.leadership();
+            let state = shard.state.lock().unwrap_or_else(PoisonError::into_inner);
+            let state = match leadership.leader {
+                NOBODY => ShardState::Failed,
+                _ if state.epoch == leadership.leader_epoch => ShardState::Active,
+                _ => ShardState::Loading,
+            };
+            (partition.index, state, partition.log.start_offset())
+        };
+        self.all(broker).into_iter().map(look).collect()
     }
 
     /// Writes snapshots of what has not changed for long and drops the log below the oldest one that

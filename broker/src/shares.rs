@@ -19,12 +19,14 @@ use ottla_protocol::ErrorCode;
 use serde_json::{Value, json};
 
 use crate::broker::Broker;
+use crate::clock::Stopwatch;
 use crate::cluster::{NOBODY, Partition};
 use crate::config::{ConfigChange, OffsetReset, ResourceType, ShareGroupConfig};
 use crate::dead_letters;
 use crate::deadlines::{Due, OwnerId};
 use crate::deliveries::GroupDelivery;
 use crate::error_code::ApiError;
+use crate::metrics::share::SlotMetrics;
 
 /// A loaded share partition.
 pub struct Slot {
@@ -38,6 +40,8 @@ pub struct Slot {
     pub delivery: Arc<GroupDelivery>,
     /// The broker that led the partition when it was loaded.
     pub leader: i32,
+    /// What is measured of it.
+    pub metrics: Arc<SlotMetrics>,
     leader_epoch: i32,
     state_epoch: i32,
     log_start: AtomicI64,
@@ -134,6 +138,10 @@ impl Slot {
             }
             done
         });
+        if reports.expired > 0 {
+            broker.metrics.share_lock_timeouts.inc_by(reports.expired);
+            self.metrics.lock_timeouts.inc_by(reports.expired);
+        }
         let (delivered, written) = (reports.delivered, reports.written);
         self.delivery.sample(broker, now, gate, delivered, written);
         if let Some(me) = self.me.upgrade() {
@@ -158,10 +166,7 @@ impl Slot {
     /// What is due by now, under the limits as they are now.
     fn expire(&self, broker: &Broker, now: Ts) {
         let limits = limits(broker, &self.key.group_id);
-        let held = self.cell.lock_count();
         self.cell.on_deadline(now, &limits);
-        let expired = held.saturating_sub(self.cell.lock_count());
-        broker.metrics.share_lock_timeouts.inc_by(expired as u64);
         self.settle(broker, now, &limits);
     }
 
@@ -347,6 +352,7 @@ impl Shares {
         });
         let of_group = |key: &ShareKey| &*key.group_id == group;
         broker.dead_letters.forget(of_group);
+        broker.metrics.share.group_deleted(group);
     }
 
     /// A topic is gone.
@@ -354,6 +360,7 @@ impl Shares {
         self.drop_where(broker, CloseReason::TopicDeleted, |s| {
             s.key.partition.topic_id == id
         });
+        broker.metrics.share.topic_deleted(id);
     }
 
     /// Leaders have changed: slots of former leaders go.
@@ -408,6 +415,13 @@ impl Shares {
         }
     }
 
+    /// The loaded share partitions that speak for theirs.
+    pub fn current(&self) -> Vec<Arc<Slot>> {
+        let slots = self.slots();
+        let current = slots.values().filter(|slot| slot.is_current());
+        current.cloned().collect()
+    }
+
     /// Every in-flight record of a group, for people who look.
     pub fn inspect(&self, broker: &Broker, group: &str) -> Vec<Value> {
         let mut slots: BTreeMap<(String, i32), Arc<Slot>> = BTreeMap::new();
@@ -447,6 +461,7 @@ fn load(
     key: &ShareKey,
     partition: &Arc<Partition>,
 ) -> Result<Arc<Slot>, ApiError> {
+    let watch = Stopwatch::start();
     let leadership = partition.leadership();
     if leadership.leader == NOBODY {
         return Err(ErrorCode::NOT_LEADER_OR_FOLLOWER.into());
@@ -467,12 +482,14 @@ fn load(
     let now = broker.clock.now();
     let limits = limits_of(broker, &config.share);
     let records = SharePartition::load(&state, start.max(log_start), now, &limits);
+    broker.metrics.share.load_time.observe(watch.ms());
     Ok(Arc::new_cyclic(|me| Slot {
         key: key.clone(),
         partition: Arc::clone(partition),
         cell: ShareCell::new(records),
         delivery: broker.deliveries.get(broker, &key.group_id),
         leader: leadership.leader,
+        metrics: broker.metrics.share.slot(key, &partition.topic),
         leader_epoch: leadership.leader_epoch,
         state_epoch,
         log_start: AtomicI64::new(log_start),

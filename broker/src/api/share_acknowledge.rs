@@ -20,6 +20,7 @@ use super::endpoints::node_endpoints;
 use super::share_request::{self, Who, acknowledgements, text};
 use crate::context::Cx;
 use crate::error_code::ApiError;
+use crate::metrics::share_requests::{Asked, TopicsAsked};
 use crate::shares::limits;
 
 pub(super) async fn handle(cx: &Cx, request: ShareAcknowledgeRequest) -> ShareAcknowledgeResponse {
@@ -37,6 +38,8 @@ pub(super) async fn handle(cx: &Cx, request: ShareAcknowledgeRequest) -> ShareAc
     let closed = match begun {
         Ok(closed) => closed,
         Err(code) => {
+            let requests = &cx.broker.metrics.share.requests;
+            requests.refused(Asked::Acknowledgement);
             return ShareAcknowledgeResponse {
                 error_code: code.0,
                 ..Default::default()
@@ -60,6 +63,11 @@ pub(super) async fn handle(cx: &Cx, request: ShareAcknowledgeRequest) -> ShareAc
     for (partition, acknowledged) in proposed {
         results.insert(partition, share_request::settled(acknowledged).await);
     }
+    let mut topics = TopicsAsked::new();
+    for (partition, result) in &results {
+        *topics.entry(partition.topic_id).or_default() |= result.is_err();
+    }
+    share_request::count_acknowledged(cx, &topics);
     respond(cx, results, who.limits.lock_duration_ms)
 }
 

@@ -29,20 +29,21 @@ use super::coordinator::share_groups_on;
 use super::endpoints::node_endpoints;
 use super::share_request::{self, Who, acknowledgements, at, text};
 use crate::acquire::{self, Acquisition, Room};
-use crate::clock::WireDeadline;
+use crate::clock::{Stopwatch, WireDeadline};
 use crate::config::IsolationLevel;
 use crate::context::Cx;
 use crate::error_code::ApiError;
+use crate::metrics::share_requests::{Asked, TopicsAsked};
 use crate::shares::{Handle, Slot, limits_of};
 
 pub(super) async fn handle(cx: &Cx, request: ShareFetchRequest) -> Answer<ShareFetchResponse> {
     let mode = match check(cx, &request) {
         Ok(mode) => mode,
-        Err(code) => return refuse(code),
+        Err(code) => return refuse(cx, code),
     };
     let session = match begin(cx, &request) {
         Ok(session) => session,
-        Err(code) => return refuse(code),
+        Err(code) => return refuse(cx, code),
     };
     let group = text(request.group_id.as_deref());
     let config = cx.broker.group_config(group);
@@ -65,12 +66,17 @@ pub(super) async fn handle(cx: &Cx, request: ShareFetchRequest) -> Answer<ShareF
             mode,
             committed: config.share.isolation_level == IsolationLevel::ReadCommitted,
         };
+        let watch = Stopwatch::start();
         fetch.run(&mut outcome).await;
+        fetch.measure(watch, &outcome);
     }
-    for (partition, acknowledged) in proposed {
-        let result = share_request::settled(acknowledged).await;
+    let mut acknowledged = TopicsAsked::new();
+    for (partition, pending) in proposed {
+        let result = share_request::settled(pending).await;
+        *acknowledged.entry(partition.topic_id).or_default() |= result.is_err();
         outcome.acknowledged(partition, result);
     }
+    share_request::count_acknowledged(cx, &acknowledged);
     outcome.respond(cx, who.limits.lock_duration_ms)
 }
 
@@ -95,7 +101,8 @@ fn check(cx: &Cx, request: &ShareFetchRequest) -> Result<AcquireMode, ErrorCode>
     }
 }
 
-fn refuse(code: ErrorCode) -> Answer<ShareFetchResponse> {
+fn refuse(cx: &Cx, code: ErrorCode) -> Answer<ShareFetchResponse> {
+    cx.broker.metrics.share.requests.refused(Asked::Fetch);
     ShareFetchResponse {
         error_code: code.0,
         ..Default::default()
@@ -166,7 +173,9 @@ impl Fetch<'_> {
         let signal = Signal::new();
         loop {
             // Anew in each turn: a share partition may have been loaded anew meanwhile.
-            let _registrations = self.register(&signal);
+            let registrations = self.register(&signal);
+            let requests = &self.cx.broker.metrics.share.requests;
+            let _waiting = requests.wait(registrations.len());
             signal.rearm();
             if self.pass(outcome, false) {
                 return;
@@ -174,11 +183,34 @@ impl Fetch<'_> {
             match self.cx.connection.park(&signal, deadline).await {
                 Woken::Fired => {}
                 Woken::Expired => {
+                    requests.expired();
                     self.pass(outcome, true);
                     return;
                 }
                 Woken::Closed => return,
             }
+        }
+    }
+
+    /// Counts the request, how long it took to get records, and from how many share partitions.
+    fn measure(&self, watch: Stopwatch, outcome: &Outcome) {
+        let mut topics = TopicsAsked::new();
+        for listed in self.session.partitions() {
+            topics.insert(listed.partition.topic_id, false);
+        }
+        let mut got = 0;
+        for (partition, data) in &outcome.partitions {
+            got += usize::from(!data.acquired_records.is_empty());
+            if data.error_code != 0 {
+                topics.insert(partition.topic_id, true);
+            }
+        }
+        let broker = &self.cx.broker;
+        let requests = &broker.metrics.share.requests;
+        requests.answered(&broker.cluster, Asked::Fetch, &topics);
+        let slot = self.session.partitions().find_map(|listed| listed.handle());
+        if let Some(slot) = slot {
+            slot.metrics.group.fetched(watch, self.session.len(), got);
         }
     }
 
@@ -237,7 +269,12 @@ impl Fetch<'_> {
             committed: self.committed,
             limits: &self.who.limits,
         };
-        acquire::acquire(&self.cx.broker, slot, &ask, room)
+        let watch = Stopwatch::start();
+        let acquired = acquire::acquire(&self.cx.broker, slot, &ask, room);
+        let ranges = acquired.as_ref().ok().and_then(Option::as_ref);
+        let ranges = ranges.map_or(&[][..], |acquisition| &acquisition.ranges);
+        slot.metrics.turn(watch, ranges);
+        acquired
     }
 
     /// Whether there is as much to read as the request wants to wait for; an error is answered at once.

@@ -13,6 +13,7 @@ use ottla_protocol::{ErrorCode, StrBytes};
 use crate::cluster::Partition;
 use crate::context::Cx;
 use crate::error_code::ApiError;
+use crate::metrics::share_requests::{Asked, TopicsAsked};
 use crate::records;
 use crate::shares::{Handle, Slot};
 
@@ -171,6 +172,14 @@ fn count(cx: &Cx, batches: &[AckBatch<'_>]) {
                 cx.broker.metrics.acknowledged(name, per_type);
             }
         }
+    }
+}
+
+/// Counts acknowledgements, if there were any, by topic.
+pub(super) fn count_acknowledged(cx: &Cx, topics: &TopicsAsked) {
+    if !topics.is_empty() {
+        let requests = &cx.broker.metrics.share.requests;
+        requests.answered(&cx.broker.cluster, Asked::Acknowledgement, topics);
     }
 }
 

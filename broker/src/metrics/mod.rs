@@ -20,10 +20,17 @@ use crate::deliveries::DeliveryMetrics;
 use crate::leaders::LeaderMetrics;
 
 mod fetch_sessions;
+mod histograms;
 mod offsets;
+pub mod share;
+mod share_coordinator;
+pub mod share_requests;
 
 use fetch_sessions::FetchSessionMetrics;
 pub use offsets::OffsetMetrics;
+use share::ShareMetrics;
+pub use share_coordinator::ShardState;
+use share_coordinator::ShareCoordinatorMetrics;
 
 /// The label of one API.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -106,6 +113,10 @@ pub struct Metrics {
     /// What share groups deliver.
     pub deliveries: DeliveryMetrics,
     dead_letters: LetterMetrics,
+    /// Share groups and their partitions.
+    pub share: ShareMetrics,
+    /// The share coordinators.
+    pub share_coordinator: ShareCoordinatorMetrics,
     /// Held while the numbers of a scrape are made and shown, so that two scrapes do not mix.
     scrape: Mutex<()>,
 }
@@ -177,6 +188,8 @@ impl Metrics {
         let deliveries = DeliveryMetrics::default();
         deliveries.register(&mut registry);
         let dead_letters = LetterMetrics::register(&mut registry);
+        let share = ShareMetrics::register(&mut registry);
+        let share_coordinator = ShareCoordinatorMetrics::register(&mut registry);
         Self {
             registry,
             apis,
@@ -197,6 +210,8 @@ impl Metrics {
             leaders,
             deliveries,
             dead_letters,
+            share,
+            share_coordinator,
             scrape: Mutex::default(),
         }
     }
@@ -255,6 +270,8 @@ impl Metrics {
         let deliveries = broker.deliveries.views(broker.clock.now());
         self.deliveries.observe(&deliveries);
         broker.dead_letters.observe(&self.dead_letters);
+        self.share.observe(broker);
+        self.share_coordinator.observe(broker);
         let mut out = String::new();
         if let Err(error) = text::encode(&mut out, &self.registry) {
             tracing::error!(%error, "metrics could not be rendered");

@@ -123,6 +123,11 @@ impl GroupRecord {
         matches!(record, ConsumerRecord::TargetMetadata(Some(value)) if value.assignment_timestamp != 0)
     }
 
+    /// Whether it is a share group's new assignment.
+    pub fn is_share_assignment(&self) -> bool {
+        matches!(self, Self::ShareTargetMetadata { value: Some(value), .. } if value.assignment_timestamp != 0)
+    }
+
     /// Whether the record says that something is gone.
     pub fn is_tombstone(&self) -> bool {
         match self {

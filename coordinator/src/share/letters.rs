@@ -66,6 +66,8 @@ pub struct Reports {
     pub delivered: u64,
     /// Letters whose append was the outcome, of records acquired in the generation that runs.
     pub written: u64,
+    /// Records given back because their lock expired.
+    pub expired: u64,
 }
 
 /// What the letters of a unit have in common.

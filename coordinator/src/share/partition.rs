@@ -178,26 +178,29 @@ impl SharePartition {
         while let Some((lock, deadline)) = self.locks.first_due()
             && deadline <= now
         {
-            self.end_lock(lock, limits, &mut changes);
+            self.letters.reports.expired += self.end_lock(lock, limits, &mut changes);
         }
         self.propose(changes, true);
         self.time_out_letters(now, limits);
     }
 
     /// Stops `lock`. Its records are marked to be given back, but for those that are being written:
-    /// they are looked at again when that write is settled.
-    fn end_lock(&mut self, lock: u32, limits: &Limits, changes: &mut Changes) {
+    /// they are looked at again when that write is settled. How many are given back.
+    fn end_lock(&mut self, lock: u32, limits: &Limits, changes: &mut Changes) -> u64 {
         self.locks.stop(lock);
         let held = *self.locks.get(lock);
         let range = self.window.clip(OffsetRange::new(held.first, held.last));
+        let mut count = 0;
         for offset in range.first..=range.last {
             let record = self.window.get(offset);
             if record.lock == lock && record.pending.is_none() {
                 let next = given_back(record.delivery_count, limits);
                 self.window.set(offset, record.becoming(next.state));
                 changes.add(offset, next);
+                count += 1;
             }
         }
+        count
     }
 
     /// Moves the start offset over the records that are done.
