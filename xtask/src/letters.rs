@@ -16,7 +16,7 @@ const START_LIMIT: Duration = Duration::from_mins(1);
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     args.allow(&["record"])?;
-    against("ci", args.has("record"))?.check()
+    against("dev", args.has("record"))?.check()
 }
 
 /// A real Kafka, as long as it is needed.
