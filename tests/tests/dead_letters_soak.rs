@@ -212,6 +212,8 @@ impl Soak {
             }
             if hour.resumes(step) && self.was_paused {
                 assert_eq!(self.admin.resume(GROUP, Some("soak")).await, OK);
+                // The storm goes on: it trips again before the next look.
+                self.was_paused = false;
             }
             self.flow.produce(self.broker.now(), RECORDS).await;
             self.flow.deliver(hour.rule(step)).await;
