@@ -8,7 +8,6 @@
 
 use std::collections::BTreeMap;
 
-use super::in_flight::Record;
 use super::partition::SharePartition;
 use super::persist::{Changes, Next};
 use super::spans::Spans;
@@ -273,12 +272,23 @@ impl SharePartition {
         }
     }
 
-    /// What a record that became `Archiving` for `cause` has in common with its neighbours.
-    pub(super) fn letter_kind(&self, record: Record, cause: LetterCause) -> Kind {
-        Kind {
-            cause,
-            delivery_count: record.delivery_count,
-            generation: self.generation_of(record),
+    /// Records, still locked if they were, are `Archiving` from now on: they are units from position
+    /// `from` of the reported ones on.
+    pub(super) fn make_letters(
+        &mut self,
+        from: usize,
+        range: OffsetRange,
+        cause: LetterCause,
+        now: Ts,
+    ) {
+        for offset in range.first..=range.last {
+            let record = self.window.get(offset);
+            let kind = Kind {
+                cause,
+                delivery_count: record.delivery_count,
+                generation: self.generation_of(record),
+            };
+            self.letters.arise(from, offset, kind, now);
         }
     }
 }

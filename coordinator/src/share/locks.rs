@@ -73,6 +73,12 @@ impl Locks {
         &self.slab[lock as usize]
     }
 
+    /// The last record of `lock`, where all from its first one on still refer to it.
+    pub(super) fn whole_to(&self, lock: u32) -> Option<i64> {
+        let lock = self.slab.get(lock as usize)?;
+        (i64::from(lock.live) == lock.last - lock.first + 1).then_some(lock.last)
+    }
+
     pub(super) fn heap_bytes(&self) -> usize {
         self.slab.capacity() * size_of::<Lock>()
             + (self.free.capacity() + self.free_members.capacity()) * size_of::<u32>()

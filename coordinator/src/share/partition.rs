@@ -214,11 +214,18 @@ impl SharePartition {
         }
     }
 
-    /// The acceptance of a record is committed.
-    pub(super) fn count_delivered(&mut self, offset: i64, record: Record) {
-        let at = OffsetRange::new(offset, offset);
-        if self.delivery.samples(self.generation_of(record)) && !self.non_data.covers(at) {
-            self.letters.reports.delivered += 1;
+    /// The acceptance of records, still locked, is committed.
+    pub(super) fn count_delivered(&mut self, range: OffsetRange) {
+        let mut at = range.first;
+        while at <= range.last {
+            let record = self.window.get(at);
+            let whole = self.locks.whole_to(record.lock).unwrap_or(at);
+            let run = OffsetRange::new(at, whole.min(range.last));
+            if self.delivery.samples(self.generation_of(record)) {
+                let data = run.len() - self.non_data.count_in(run);
+                self.letters.reports.delivered += data as u64;
+            }
+            at = run.last + 1;
         }
     }
 

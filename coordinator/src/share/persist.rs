@@ -261,14 +261,13 @@ impl SharePartition {
         let units = self.letters.reports.letters.len();
         for &Change { range, next } in changes {
             let range = self.window.clip(range);
+            if let Some(cause) = next.cause {
+                self.make_letters(units, range, cause, now);
+            } else if next.state == RecordState::Acknowledged {
+                self.count_delivered(range);
+            }
             for offset in range.first..=range.last {
                 let record = self.window.get(offset);
-                if next.state == RecordState::Acknowledged {
-                    self.count_delivered(offset, record);
-                } else if let Some(cause) = next.cause {
-                    let kind = self.letter_kind(record, cause);
-                    self.letters.arise(units, offset, kind, now);
-                }
                 let settled = Record {
                     state: next.state,
                     pending: None,

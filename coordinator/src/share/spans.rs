@@ -26,6 +26,19 @@ impl Spans {
         held.is_some_and(|held| held.first <= range.first && range.last <= held.last)
     }
 
+    /// How many offsets of `range` are in the set.
+    pub(super) fn count_in(&self, range: OffsetRange) -> i64 {
+        let from = self.0.partition_point(|held| held.last < range.first);
+        let held = self.0[from..]
+            .iter()
+            .take_while(|held| held.first <= range.last);
+        held.map(|held| {
+            let (first, last) = (held.first.max(range.first), held.last.min(range.last));
+            OffsetRange::new(first, last).len()
+        })
+        .sum()
+    }
+
     /// Adds `range`.
     pub(super) fn add(&mut self, range: OffsetRange) {
         if range.is_empty() || self.covers(range) {
@@ -79,6 +92,7 @@ mod tests {
                 if !range.is_empty() {
                     prop_assert_eq!(spans.covers(range), held as i64 == len);
                 }
+                prop_assert_eq!(spans.count_in(range), held as i64);
                 if add {
                     spans.add(range);
                     offsets.extend(range.first..=range.last);
