@@ -19,7 +19,7 @@ use ottla_protocol::ErrorCode;
 
 use crate::broker::Broker;
 use crate::cluster::image::CONSUMER_OFFSETS;
-use crate::config::ShareGroupConfig;
+use crate::config::{ResourceType, ShareGroupConfig};
 use crate::deadlines::{Due, OwnerId};
 use crate::error_code::ApiError;
 use crate::features::SHARE_PAUSE_VERSION;
@@ -328,20 +328,35 @@ impl Deliveries {
         }
     }
 
-    /// A group that needs the feature of pausing, and why: paused, or with a breaker that is on.
+    /// A group that needs the feature of pausing, and why: paused, or with a breaker that is on. Its
+    /// configs count, whether it exists or not.
     pub fn in_use(&self, broker: &Broker) -> Option<String> {
-        let now = broker.clock.now();
-        self.all().iter().find_map(|delivery| {
-            let view = delivery.view(now);
-            let what = if view.reason.is_some() {
-                "is paused"
-            } else if view.rules.breaker.enabled || view.rules.breaker.trips_on_given_up {
-                "has its circuit breaker enabled"
-            } else {
-                return None;
-            };
-            Some(format!("share group {} {what}", delivery.group))
-        })
+        let paused = self
+            .all()
+            .into_iter()
+            .find(|delivery| delivery.gate().paused);
+        if let Some(delivery) = paused {
+            return Some(format!("share group {} is paused", delivery.group));
+        }
+        let image = broker.cluster.image();
+        let named = image.configs.stored_names(ResourceType::Group);
+        let uses = |group: &str| {
+            let rules = rules(broker, &broker.group_config(group).share);
+            if rules.paused {
+                return Some("is paused by its config");
+            }
+            let breaker = &rules.breaker;
+            let on = breaker.enabled || breaker.trips_on_given_up;
+            on.then_some("has its circuit breaker enabled")
+        };
+        if let Some(what) = uses("") {
+            return Some(format!(
+                "every share group without configs of its own {what}"
+            ));
+        }
+        named
+            .into_iter()
+            .find_map(|group| Some(format!("share group {group} {}", uses(group)?)))
     }
 
     /// Every group with its delivery at `now`, for metrics.
