@@ -140,6 +140,16 @@ fn register_groups(registry: &mut Registry) -> Family<GroupLabel, Gauge> {
     groups
 }
 
+fn acknowledgements(registry: &mut Registry) -> Family<AckLabel, Counter> {
+    let family = Family::default();
+    registry.register(
+        "share_record_acknowledgements",
+        "Records acknowledged by share consumers, by type",
+        family.clone(),
+    );
+    family
+}
+
 impl Metrics {
     /// All counters at zero.
     pub fn new() -> Self {
@@ -173,12 +183,7 @@ impl Metrics {
         );
         let connections = Gauge::default();
         registry.register("connections", "Open connections", connections.clone());
-        let share_acknowledged = Family::default();
-        registry.register(
-            "share_record_acknowledgements",
-            "Records acknowledged by share consumers, by type",
-            share_acknowledged.clone(),
-        );
+        let share_acknowledged = acknowledgements(&mut registry);
         let fetch_sessions = FetchSessionMetrics::default();
         fetch_sessions.register(&mut registry);
         let groups = register_groups(&mut registry);
