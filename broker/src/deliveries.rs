@@ -269,9 +269,9 @@ impl Deliveries {
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner)
                     .take();
-                owner
-                    .into_iter()
-                    .for_each(|owner| broker.deadlines.remove(owner));
+                if let Some(owner) = owner {
+                    broker.deadlines.remove(owner);
+                }
             }
             return;
         };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use ottla_coordinator::share::breaker::Counts;
-use ottla_coordinator::share::delivery::DeliveryView;
+use ottla_coordinator::share::delivery::{DeliveryView, PauseReason};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -77,7 +77,7 @@ impl DeliveryMetrics {
         self.window.clear();
         for (name, view) in views {
             let group = name.to_string();
-            if let Some(reason) = view.reason.map(|reason| reason.name()) {
+            if let Some(reason) = view.reason.map(PauseReason::name) {
                 let group = group.clone();
                 self.paused
                     .get_or_create_owned(&ReasonLabel { group, reason })
