@@ -38,28 +38,30 @@ pub struct DeliveryMetrics {
 }
 
 impl DeliveryMetrics {
-    /// Adds them to a registry.
-    pub fn register(&self, registry: &mut Registry) {
+    /// Registers them all.
+    pub fn register(registry: &mut Registry) -> Self {
+        let metrics = Self::default();
         registry.register(
             "share_group_delivery_paused",
             "1 for each share group whose delivery is paused, by reason",
-            self.paused.clone(),
+            metrics.paused.clone(),
         );
         registry.register(
             "dlq_circuit_breaker_tripped",
             "Times that a share group's circuit breaker has tripped",
-            self.tripped.clone(),
+            metrics.tripped.clone(),
         );
         registry.register(
             "dlq_rate",
             "Dead letters to all records of the breaker's window",
-            self.rate.clone(),
+            metrics.rate.clone(),
         );
         registry.register(
             "dlq_window_records",
             "Records of the breaker's window, by outcome",
-            self.window.clone(),
+            metrics.window.clone(),
         );
+        metrics
     }
 
     /// A breaker tripped.

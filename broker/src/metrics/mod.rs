@@ -189,13 +189,12 @@ impl Metrics {
         let groups = register_groups(&mut registry);
         let offsets = OffsetMetrics::default();
         offsets.register(&mut registry);
-        let leaders = LeaderMetrics::register(&mut registry);
-        let deliveries = DeliveryMetrics::default();
-        deliveries.register(&mut registry);
         let dead_letters = LetterMetrics::register(&mut registry);
         let share = ShareMetrics::register(&mut registry);
         let share_coordinator = ShareCoordinatorMetrics::register(&mut registry);
         Self {
+            leaders: LeaderMetrics::register(&mut registry),
+            deliveries: DeliveryMetrics::register(&mut registry),
             registry,
             apis,
             connections_refused,
@@ -212,8 +211,6 @@ impl Metrics {
             fetch_sessions,
             offsets,
             groups,
-            leaders,
-            deliveries,
             dead_letters,
             share,
             share_coordinator,
