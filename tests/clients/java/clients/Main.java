@@ -48,6 +48,7 @@ public final class Main {
             Matrix matrix = new Matrix(checks, broker.bootstrap());
             matrix.run();
             new ShareGroups(checks, broker.bootstrap()).run();
+            new DeadLetters(checks, broker.bootstrap()).run();
             new Disk(checks, broker, matrix).run();
         } catch (Exception e) {
             checks.check("the script itself" + filter, () -> {
