@@ -356,8 +356,13 @@ impl Broker {
         validate_only: bool,
     ) -> Result<(), ApiError> {
         let now = self.clock.now();
-        self.cluster
-            .create_partitions(name, total, assignments, validate_only, now)
+        let made = self
+            .cluster
+            .create_partitions(name, total, assignments, validate_only, now);
+        if made.is_ok() && !validate_only {
+            self.dead_letters.wake(self);
+        }
+        made
     }
 
     /// Stores the configurations that a request asks for, as `plan` finds them in the image, each
@@ -386,7 +391,8 @@ impl Broker {
         altered
     }
 
-    /// Deletes a topic, and what groups hold of it.
+    /// Deletes a topic, and what groups hold of it. Dead letters that wait for it are not woken: it may
+    /// be made anew before their next attempt.
     pub fn delete_topic(&self, id: ottla_protocol::Uuid) -> Result<(), ApiError> {
         let topic = self.cluster.topic_by_id(id);
         self.cluster.delete_topic(id, self.clock.now())?;

@@ -126,11 +126,12 @@ impl Slot {
     /// called after each operation on the cell.
     pub fn settle(&self, broker: &Broker, now: Ts, limits: &Limits) {
         let epochs = (self.state_epoch, self.leader_epoch);
-        let mut fenced = false;
+        let (mut fenced, mut failed) = (false, false);
         // What is reported was acquired in this generation at the latest.
         let gate = self.delivery.gate();
         let reports = self.cell.drain(now, limits, &mut |write| {
             let done = broker.share_states.write(broker, &self.key, epochs, write);
+            failed |= done.is_err();
             fenced |= matches!(done, Err(WriteError::Fenced | WriteError::Unknown));
             if done.is_ok() {
                 let letters = &broker.dead_letters;
@@ -145,7 +146,7 @@ impl Slot {
         let (delivered, written) = (reports.delivered, reports.written);
         self.delivery.sample(broker, now, gate, delivered, written);
         if let Some(me) = self.me.upgrade() {
-            broker.dead_letters.report(broker, &me, &reports);
+            broker.dead_letters.report(broker, &me, &reports, failed);
         }
         if fenced {
             broker.shares.close(broker, self, CloseReason::Fenced);

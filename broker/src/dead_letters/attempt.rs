@@ -14,7 +14,6 @@ use ottla_protocol::batch::BatchError;
 use super::Lost;
 use super::copy;
 use super::counts::{GiveUp, GroupLetters};
-use super::ledger::Part;
 use super::record::{Letters, Packer, Stamp, smaller};
 use super::retry::Obstacle;
 use super::work::Pending;
@@ -31,6 +30,9 @@ const PRODUCE_VERSION: i16 = 13;
 /// The level of `share.version` from which there are dead letters.
 pub(crate) const SHARE_VERSION: i16 = 2;
 
+/// After so many bytes of letters others have their turn, if any wait.
+const TURN_BYTES: usize = 1 << 20;
+
 /// How an attempt ended.
 #[derive(Debug)]
 pub(super) enum End {
@@ -38,6 +40,8 @@ pub(super) enum End {
     Done,
     /// Another one may help.
     Again(Obstacle, String),
+    /// It goes on after others have had their turn.
+    GoOn,
 }
 
 /// Why letters are not written now.
@@ -51,6 +55,8 @@ enum Stop {
     Again(Obstacle, String),
     /// None would.
     GiveUp(GiveUp, String),
+    /// It is the turn of others.
+    Awaited,
 }
 
 /// Makes an attempt.
@@ -61,6 +67,9 @@ pub(super) fn run(broker: &Broker, pending: &mut Pending) -> End {
         Some(name) => Arc::clone(name),
         None => {
             skip_decided(broker, pending);
+            if pending.left.is_empty() {
+                return End::Done;
+            }
             let version = broker.feature_level("share.version");
             if config.dlq_topic_name.is_empty() || version < SHARE_VERSION {
                 archive(broker, pending);
@@ -73,7 +82,9 @@ pub(super) fn run(broker: &Broker, pending: &mut Pending) -> End {
     };
     let found = find(broker, pending, config, &name);
     let written = found.and_then(|topic| Writer::new(broker, pending, &topic).write(config));
+    pending.under_way = matches!(written, Err(Stop::Awaited));
     match written {
+        Err(Stop::Awaited) => End::GoOn,
         Ok(()) | Err(Stop::Unwanted) => End::Done,
         Err(Stop::Again(obstacle, error)) => End::Again(obstacle, error),
         Err(Stop::GiveUp(why, error)) => {
@@ -81,7 +92,8 @@ pub(super) fn run(broker: &Broker, pending: &mut Pending) -> End {
             End::Done
         }
         Err(Stop::Closed(reason)) => {
-            closed(broker, pending, reason);
+            let left: Vec<OffsetRange> = pending.left.iter().copied().collect();
+            closed(broker, pending, &left, reason);
             End::Done
         }
     }
@@ -94,23 +106,10 @@ fn skip_decided(broker: &Broker, pending: &mut Pending) {
         return;
     }
     let slot = Arc::clone(&pending.slot);
-    let mut decided = vec![];
-    for mut rest in std::mem::take(&mut pending.left) {
-        while !rest.is_empty() {
-            let ledger = &broker.dead_letters.ledger;
-            let part = match ledger.first_part(&slot.key, slot.state_epoch(), rest) {
-                Part::Decided(part) => {
-                    decided.push(part);
-                    part
-                }
-                Part::Open(part) => {
-                    pending.left.push_back(part);
-                    part
-                }
-            };
-            rest.first = part.last + 1;
-        }
-    }
+    let ranges = std::mem::take(&mut pending.left);
+    let ledger = &broker.dead_letters.ledger;
+    let (decided, open) = ledger.split(&slot.key, slot.state_epoch(), ranges);
+    pending.left = open.into();
     if decided.is_empty() {
         return;
     }
@@ -149,7 +148,7 @@ pub(super) fn give_up(broker: &Broker, pending: &Pending, why: GiveUp, error: &s
         broker.clock.now(),
         shares::limits(broker, &slot.key.group_id),
     );
-    let mut counted = vec![];
+    let (mut counted, mut unheard) = (vec![], vec![]);
     let mut ended = None;
     for &range in &pending.left {
         match slot
@@ -162,13 +161,16 @@ pub(super) fn give_up(broker: &Broker, pending: &Pending, why: GiveUp, error: &s
                 counted.push(range);
             }
             Ok(false) => {}
-            Err(reason) => ended = Some(reason),
+            Err(reason) => {
+                unheard.push(range);
+                ended = Some(reason);
+            }
         }
     }
     slot.settle(broker, now, &limits);
     lost(broker, pending, &counted, why, error);
     if let Some(reason) = ended {
-        closed(broker, pending, reason);
+        closed(broker, pending, &unheard, reason);
     }
 }
 
@@ -183,9 +185,9 @@ fn lost(broker: &Broker, pending: &Pending, ranges: &[OffsetRange], why: GiveUp,
     broker.dead_letters.given_up(broker, &pending.slot, &lost);
 }
 
-/// The share partition has ended. Who loads its state next finds the records and hands them over again,
-/// unless that state is gone or was replaced.
-fn closed(broker: &Broker, pending: &Pending, reason: CloseReason) {
+/// The share partition has ended before it heard of `ranges`. Who loads its state next finds the records
+/// and hands them over again, unless that state is gone or was replaced.
+fn closed(broker: &Broker, pending: &Pending, ranges: &[OffsetRange], reason: CloseReason) {
     let slot = &pending.slot;
     let gone = match reason {
         CloseReason::GroupDeleted | CloseReason::TopicDeleted => true,
@@ -197,9 +199,8 @@ fn closed(broker: &Broker, pending: &Pending, reason: CloseReason) {
         }
     };
     if gone && !broker.dead_letters.work.current_is_over() {
-        let left: Vec<OffsetRange> = pending.left.iter().copied().collect();
         let error = reason.to_string();
-        lost(broker, pending, &left, GiveUp::SourceChanged, &error);
+        lost(broker, pending, ranges, GiveUp::SourceChanged, &error);
     }
 }
 
@@ -277,7 +278,8 @@ struct Writer<'a> {
     pending: &'a mut Pending,
     topic: &'a Topic,
     counts: Arc<GroupLetters>,
-    limits: Limits,
+    /// Bytes of letters that were stored in this turn.
+    stored_bytes: usize,
     /// Letters whose headers alone are too large, and why.
     too_large: Vec<OffsetRange>,
     refusal: String,
@@ -285,10 +287,9 @@ struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     fn new(broker: &'a Broker, pending: &'a mut Pending, topic: &'a Topic) -> Self {
-        let group = &pending.slot.key.group_id;
         Self {
-            counts: broker.dead_letters.group(group),
-            limits: shares::limits(broker, group),
+            counts: broker.dead_letters.group(&pending.slot.key.group_id),
+            stored_bytes: 0,
             broker,
             pending,
             topic,
@@ -298,7 +299,9 @@ impl<'a> Writer<'a> {
     }
 
     fn write(mut self, config: &ShareGroupConfig) -> Result<(), Stop> {
-        self.counts.add_attempt();
+        if !self.pending.under_way {
+            self.counts.add_attempt();
+        }
         let source = Arc::clone(&self.pending.slot.partition);
         let partitions = self.topic.partitions();
         let at = usize::try_from(source.index).unwrap_or(0) % partitions.len().max(1);
@@ -345,7 +348,14 @@ impl<'a> Writer<'a> {
         );
         let limit = usize::try_from(self.topic.config().max_message_bytes).unwrap_or(0);
         for range in self.pending.left.clone() {
-            let mut packer = Packer::new(&stamp, self.broker.clock.now(), limit);
+            let now = self.broker.clock.now();
+            let size = stamp.least_size(range.first, now);
+            if size > limit {
+                let error = BatchError::TooLarge { size, limit };
+                self.give_up(range, error.to_string())?;
+                continue;
+            }
+            let mut packer = Packer::new(&stamp, now, limit);
             let mut each =
                 |offset, copied: copy::Copied<'_>| match unbroken(packer.push(offset, copied))? {
                     Some(letters) => self.append(partition, &letters),
@@ -405,10 +415,25 @@ impl<'a> Writer<'a> {
             // A replica that was lost meanwhile does not take the letter back.
             Ok(_) => {
                 self.written(letters.range);
-                ControlFlow::Continue(())
+                self.end_turn(letters.records.len())
             }
             Err(refused) => self.refused(partition, letters, &refused.error),
         }
+    }
+
+    /// Lets others have their turn, if it is time.
+    fn end_turn(&mut self, stored_bytes: usize) -> ControlFlow<Stop> {
+        self.stored_bytes += stored_bytes;
+        let long = self.stored_bytes >= TURN_BYTES && !self.pending.left.is_empty();
+        if long && self.broker.dead_letters.work.is_awaited() {
+            return ControlFlow::Break(Stop::Awaited);
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// The limits as they are now: they may have changed since the attempt began.
+    fn limits(&self) -> Limits {
+        shares::limits(self.broker, &self.pending.slot.key.group_id)
     }
 
     fn written(&mut self, range: OffsetRange) {
@@ -416,7 +441,7 @@ impl<'a> Writer<'a> {
         let letters = &broker.dead_letters;
         letters.ledger.decide(&slot.key, slot.state_epoch(), range);
         let now = broker.clock.now();
-        let (unit, limits) = (self.pending.unit.id, self.limits);
+        let (unit, limits) = (self.pending.unit.id, self.limits());
         match slot.cell.letters_written(unit, range, now, &limits) {
             Ok(written) => {
                 self.counts.add_written(written.counted);
@@ -468,7 +493,7 @@ impl<'a> Writer<'a> {
     fn give_up(&mut self, range: OffsetRange, error: String) -> ControlFlow<Stop> {
         let (broker, slot) = (self.broker, Arc::clone(&self.pending.slot));
         let now = broker.clock.now();
-        let (unit, limits) = (self.pending.unit.id, self.limits);
+        let (unit, limits) = (self.pending.unit.id, self.limits());
         match slot.cell.letters_given_up(unit, range, now, &limits) {
             Ok(true) => {
                 let ledger = &broker.dead_letters.ledger;

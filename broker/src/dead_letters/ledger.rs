@@ -18,7 +18,7 @@ struct Decided {
 
 /// The part of a range that comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+enum Part {
     /// Decided already.
     Decided(OffsetRange),
     /// Not decided.
@@ -52,8 +52,29 @@ impl Ledger {
         });
     }
 
+    /// What is decided of `ranges`, and what is open.
+    pub(super) fn split(
+        &self,
+        key: &ShareKey,
+        state_epoch: i32,
+        ranges: impl IntoIterator<Item = OffsetRange>,
+    ) -> (Vec<OffsetRange>, Vec<OffsetRange>) {
+        let (mut decided, mut open) = (vec![], vec![]);
+        for mut rest in ranges {
+            while !rest.is_empty() {
+                let (list, part) = match self.first_part(key, state_epoch, rest) {
+                    Part::Decided(part) => (&mut decided, part),
+                    Part::Open(part) => (&mut open, part),
+                };
+                list.push(part);
+                rest.first = part.last + 1;
+            }
+        }
+        (decided, open)
+    }
+
     /// The first part of `range`, which must not be empty, that is all decided or all open.
-    pub(super) fn first_part(&self, key: &ShareKey, state_epoch: i32, range: OffsetRange) -> Part {
+    fn first_part(&self, key: &ShareKey, state_epoch: i32, range: OffsetRange) -> Part {
         self.with(|all| {
             let kept = all.get(key).filter(|kept| kept.state_epoch == state_epoch);
             kept.map_or(Part::Open(range), |kept| kept.first_part(range))

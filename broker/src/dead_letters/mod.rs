@@ -13,6 +13,7 @@ mod record;
 mod retry;
 mod work;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::thread::JoinHandle;
 
@@ -104,32 +105,61 @@ impl DeadLetters {
         metrics.observe(&self.counts);
     }
 
-    /// Takes what a share partition reports.
-    pub(crate) fn report(&self, broker: &Broker, slot: &Arc<Slot>, reports: &Reports) {
+    /// Takes what a share partition reports. `failed`: not all that follows from it was written.
+    pub(crate) fn report(
+        &self,
+        broker: &Broker,
+        slot: &Arc<Slot>,
+        reports: &Reports,
+        failed: bool,
+    ) {
         for &unit in &reports.letters {
             self.work.add(Pending::new(Arc::clone(slot), unit));
         }
         let mut timed_out = reports.timed_out.as_slice();
+        if timed_out.is_empty() {
+            return;
+        }
+        let persisted = !failed && slot.cell.closed().is_none();
         while let Some((unit, _)) = timed_out.first() {
             let same = timed_out
                 .iter()
                 .take_while(|(other, _)| other.id == unit.id);
             let (of_unit, rest) = timed_out.split_at(same.count());
             let ranges: Vec<OffsetRange> = of_unit.iter().map(|(_, range)| *range).collect();
-            self.timed_out(broker, slot, unit, &ranges);
+            self.timed_out(broker, slot, unit, ranges, persisted);
             timed_out = rest;
         }
     }
 
-    fn timed_out(&self, broker: &Broker, slot: &Slot, unit: &LetterUnit, ranges: &[OffsetRange]) {
+    fn timed_out(
+        &self,
+        broker: &Broker,
+        slot: &Slot,
+        unit: &LetterUnit,
+        mut ranges: Vec<OffsetRange>,
+        persisted: bool,
+    ) {
         let known = self.work.timed_out(slot, unit.id);
+        let untried = known
+            .as_ref()
+            .is_some_and(|pending| pending.topic.is_none());
+        if untried && unit.generation.is_none() {
+            // In an earlier life of the share partition they may have had an outcome.
+            (_, ranges) = self.ledger.split(&slot.key, slot.state_epoch(), ranges);
+        }
+        if !persisted {
+            for &range in &ranges {
+                self.ledger.decide(&slot.key, slot.state_epoch(), range);
+            }
+        }
         let failure = known
             .as_ref()
             .and_then(|pending| pending.failure.as_deref());
         let topic = known.as_ref().and_then(|pending| pending.topic.as_deref());
         let lost = Lost {
             unit,
-            ranges,
+            ranges: &ranges,
             topic,
             why: GiveUp::TimedOut,
             error: failure.unwrap_or("not tried yet"),
@@ -192,10 +222,20 @@ impl DeadLetters {
     }
 
     fn attempt(&self, broker: &Broker, mut pending: Pending) {
-        let end = attempt::run(broker, &mut pending);
-        let End::Again(obstacle, error) = end else {
-            return;
-        };
+        let run = AssertUnwindSafe(|| attempt::run(broker, &mut pending));
+        match catch_unwind(run) {
+            Ok(End::Done) => {}
+            Ok(End::GoOn) => self.work.go_on(pending),
+            Ok(End::Again(obstacle, error)) => self.retry(broker, pending, obstacle, error),
+            // The letters of all other units go on.
+            Err(_) => {
+                let error = "a defect of the broker: see the panic in the log";
+                attempt::give_up(broker, &pending, GiveUp::Refused, error);
+            }
+        }
+    }
+
+    fn retry(&self, broker: &Broker, mut pending: Pending, obstacle: Obstacle, error: String) {
         let (now, limits) = (
             broker.clock.now(),
             shares::limits(broker, &pending.slot.key.group_id),
@@ -221,7 +261,7 @@ impl DeadLetters {
         };
         tracing::debug!(slot = ?pending.slot, range = ?pending.unit.range, error, at, "dead letters are tried again");
         pending.failure = Some(error.into());
-        self.work.wait(pending, at);
+        self.work.wait(pending, at, deadline.is_some());
         self.set_deadline(broker);
     }
 
@@ -235,19 +275,16 @@ impl DeadLetters {
     /// Something has changed that may let waiting letters through: those with a write timeout, and
     /// those that wait for nothing else, are tried at once.
     pub(crate) fn wake(&self, broker: &Broker) {
-        if self.work.has_waiting() {
-            self.work.wake(|pending, at| {
-                let group = &pending.slot.key.group_id;
-                at.is_none() || broker.group_config(group).share.dlq_write_timeout_ms > 0
-            });
-            self.set_deadline(broker);
-        }
+        self.work.wake(|pending, at| {
+            let group = &pending.slot.key.group_id;
+            at.is_none() || broker.group_config(group).share.dlq_write_timeout_ms > 0
+        });
+        self.set_deadline(broker);
     }
 
     /// A share partition ended: its letters that wait find out what becomes of them.
     pub(crate) fn source_closed(&self, slot: &Slot) {
-        self.work
-            .wake(|pending, _| std::ptr::eq(&raw const *pending.slot, slot));
+        self.work.source_closed(slot);
     }
 
     /// The state of a share partition was written.

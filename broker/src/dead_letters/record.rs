@@ -53,6 +53,13 @@ impl Stamp {
         ]
         .map(|(key, value)| (key.as_bytes(), Some(value.as_bytes())))
     }
+
+    /// The size of the batch of nothing but the letter of `offset`, without its copy. No letter of a
+    /// later offset makes a smaller one.
+    pub(super) fn least_size(&self, offset: i64, now: Ts) -> usize {
+        let text = offset.to_string();
+        BatchBuilder::default().size_with(now, None, None, self.headers(&text))
+    }
 }
 
 /// One record batch of letters.

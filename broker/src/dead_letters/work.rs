@@ -1,6 +1,10 @@
 //! The units that are to be written: those whose turn comes, and those that wait for a time.
+//!
+//! Share partitions take turns, so that a long unit of one does not keep the others waiting. Units of
+//! one share partition are in line in the order in which they came.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::ops::RangeInclusive;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use ottla_coordinator::share::letters::{LetterUnit, UnitId};
@@ -25,13 +29,27 @@ pub(super) struct Pending {
     pub(super) attempts: Attempts,
     /// Why the last one did.
     pub(super) failure: Option<Arc<str>>,
+    /// Whether an attempt has begun that goes on with the unit's next turn.
+    pub(super) under_way: bool,
 }
 
-/// Names a unit: its share partition's place in memory, which holds while the unit is kept.
-type Key = (usize, UnitId);
+/// A share partition: its slot's place in memory, which holds while one of its units is kept.
+type SlotKey = usize;
+
+/// Names a unit.
+type Key = (SlotKey, UnitId);
+
+fn slot_key(slot: &Slot) -> SlotKey {
+    std::ptr::from_ref(slot).addr()
+}
 
 fn key(slot: &Slot, unit: UnitId) -> Key {
-    (std::ptr::from_ref(slot).addr(), unit)
+    (slot_key(slot), unit)
+}
+
+/// The names of all units of a share partition.
+fn all_of(slot: &Slot) -> RangeInclusive<Key> {
+    key(slot, UnitId(0))..=key(slot, UnitId(u64::MAX))
 }
 
 impl Pending {
@@ -44,6 +62,7 @@ impl Pending {
             topic: None,
             attempts: Attempts::default(),
             failure: None,
+            under_way: false,
         }
     }
 
@@ -55,12 +74,25 @@ impl Pending {
 #[derive(Debug, Default)]
 struct State {
     kept: BTreeMap<Key, Kept>,
-    /// Whose turn comes, in this order. One that is not kept any more is passed over.
-    queue: VecDeque<Key>,
+    /// Whose turn comes, in this order: each share partition that has a line, once.
+    turns: VecDeque<SlotKey>,
+    /// Units in the order of their attempts. One that is not kept any more is passed over.
+    lines: HashMap<SlotKey, VecDeque<UnitId>>,
     times: BTreeSet<(Ts, Key)>,
-    /// What is being attempted, and whether its time ran out meanwhile.
-    current: Option<(Key, bool)>,
+    current: Option<Current>,
     stopped: bool,
+}
+
+/// What is being attempted, and what happened meanwhile.
+#[derive(Debug)]
+struct Current {
+    key: Key,
+    /// Its time ran out.
+    over: bool,
+    /// Something changed that may let it through.
+    changed: bool,
+    /// Its share partition ended.
+    closed: bool,
 }
 
 #[derive(Debug)]
@@ -80,7 +112,37 @@ impl State {
         if let Some(at) = kept.at.take() {
             self.times.remove(&(at, key));
         }
-        self.queue.push_back(key);
+        self.line_up(key, VecDeque::push_back);
+    }
+
+    fn line_up(&mut self, (slot, unit): Key, place: fn(&mut VecDeque<UnitId>, UnitId)) {
+        let line = self.lines.entry(slot).or_default();
+        if line.is_empty() {
+            self.turns.push_back(slot);
+        }
+        place(line, unit);
+    }
+
+    /// The unit whose turn it is. Its share partition has the next turn after all others.
+    fn take_turn(&mut self) -> Option<(Key, Pending)> {
+        while let Some(slot) = self.turns.pop_front() {
+            let Some(line) = self.lines.get_mut(&slot) else {
+                continue;
+            };
+            let unit = line.pop_front();
+            if line.is_empty() {
+                self.lines.remove(&slot);
+            } else {
+                self.turns.push_back(slot);
+            }
+            let key = unit.map(|unit| (slot, unit));
+            if let Some(key) = key
+                && let Some(pending) = self.remove(key)
+            {
+                return Some((key, pending));
+            }
+        }
+        None
     }
 
     fn remove(&mut self, key: Key) -> Option<Pending> {
@@ -135,14 +197,41 @@ impl Work {
         }
     }
 
-    /// A unit that was attempted is to be tried again at `at`, or when it is woken; unless its time ran
-    /// out meanwhile.
-    pub(super) fn wait(&self, pending: Pending, at: Option<Ts>) {
+    /// The unit that was attempted is to be tried again at `at`, or when it is woken; unless its time
+    /// ran out meanwhile. At once where a change came while it was attempted that would have woken it:
+    /// its share partition's end, or, if it is `impatient`, any.
+    pub(super) fn wait(&self, pending: Pending, at: Option<Ts>, impatient: bool) {
         let mut state = self.lock();
-        let over = state.current == Some((pending.key(), true));
-        if !over && !state.stopped {
-            state.keep(pending, at);
+        let at_once = match &state.current {
+            Some(current) if current.over => return,
+            Some(current) => current.closed || (impatient && current.changed),
+            None => false,
+        };
+        if !state.stopped {
+            let key = state.keep(pending, at);
+            if at_once {
+                state.enqueue(key);
+            }
         }
+    }
+
+    /// The unit that was attempted goes on when the others have had their turn.
+    pub(super) fn go_on(&self, pending: Pending) {
+        let mut state = self.lock();
+        let over = state.current.as_ref().is_some_and(|current| current.over);
+        if !over && !state.stopped {
+            let key = state.keep(pending, None);
+            if let Some(kept) = state.kept.get_mut(&key) {
+                kept.queued = true;
+            }
+            state.line_up(key, VecDeque::push_front);
+        }
+    }
+
+    /// Whether the unit that is being attempted should let others have their turn.
+    pub(super) fn is_awaited(&self) -> bool {
+        let state = self.lock();
+        state.stopped || !state.turns.is_empty()
     }
 
     /// The next unit to attempt, once there is one; `None` at the end. The one before is done with.
@@ -154,11 +243,14 @@ impl Work {
             if state.stopped {
                 return None;
             }
-            while let Some(key) = state.queue.pop_front() {
-                if let Some(pending) = state.remove(key) {
-                    state.current = Some((key, false));
-                    return Some(pending);
-                }
+            if let Some((key, pending)) = state.take_turn() {
+                state.current = Some(Current {
+                    key,
+                    over: false,
+                    changed: false,
+                    closed: false,
+                });
+                return Some(pending);
             }
             self.changed.notify_all();
             state = self.pause(state);
@@ -167,7 +259,8 @@ impl Work {
 
     /// Whether the time of the unit that is being attempted has run out.
     pub(super) fn current_is_over(&self) -> bool {
-        self.lock().current.is_some_and(|(_, over)| over)
+        let state = self.lock();
+        state.current.as_ref().is_some_and(|current| current.over)
     }
 
     /// The time of a unit ran out: it is not tried again. What was kept of it, unless it is being
@@ -175,28 +268,41 @@ impl Work {
     pub(super) fn timed_out(&self, slot: &Slot, unit: UnitId) -> Option<Pending> {
         let mut state = self.lock();
         let key = key(slot, unit);
-        if let Some((current, over)) = &mut state.current
-            && *current == key
+        if let Some(current) = &mut state.current
+            && current.key == key
         {
-            *over = true;
+            current.over = true;
         }
         state.remove(key)
     }
 
-    /// Whether a unit waits.
-    pub(super) fn has_waiting(&self) -> bool {
-        !self.lock().kept.is_empty()
-    }
-
-    /// Units that `which` names are tried now.
+    /// Something has changed: units that `which` names are tried now.
     pub(super) fn wake(&self, which: impl Fn(&Pending, Option<Ts>) -> bool) {
         let mut state = self.lock();
+        if let Some(current) = &mut state.current {
+            current.changed = true;
+        }
         let each = state.kept.iter();
         let woken: Vec<Key> = each
             .filter(|(_, kept)| !kept.queued && which(&kept.pending, kept.at))
             .map(|(key, _)| *key)
             .collect();
-        for key in woken {
+        self.enqueue_all(state, woken);
+    }
+
+    /// A share partition has ended: its units are looked at now.
+    pub(super) fn source_closed(&self, slot: &Slot) {
+        let mut state = self.lock();
+        if let Some(current) = &mut state.current {
+            current.closed |= current.key.0 == slot_key(slot);
+        }
+        let of_slot = state.kept.range(all_of(slot));
+        let waiting: Vec<Key> = of_slot.map(|(key, _)| *key).collect();
+        self.enqueue_all(state, waiting);
+    }
+
+    fn enqueue_all(&self, mut state: MutexGuard<'_, State>, keys: Vec<Key>) {
+        for key in keys {
             state.enqueue(key);
         }
         self.changed.notify_all();
@@ -223,7 +329,7 @@ impl Work {
     /// Waits until nothing can be attempted now.
     pub(super) fn settle(&self) {
         let mut state = self.lock();
-        while !state.stopped && (state.current.is_some() || !state.queue.is_empty()) {
+        while !state.stopped && (state.current.is_some() || !state.turns.is_empty()) {
             state = self.pause(state);
         }
     }
@@ -232,7 +338,8 @@ impl Work {
     pub(super) fn stop(&self) {
         let mut state = self.lock();
         state.stopped = true;
-        state.queue.clear();
+        state.turns.clear();
+        state.lines.clear();
         state.kept.clear();
         state.times.clear();
         self.changed.notify_all();
@@ -241,8 +348,7 @@ impl Work {
     /// Looks at the units of a share partition.
     pub(super) fn of<T>(&self, slot: &Slot, look: impl Fn(&Pending, Option<Ts>) -> T) -> Vec<T> {
         let state = self.lock();
-        let (from, to) = (key(slot, UnitId(0)), key(slot, UnitId(u64::MAX)));
-        let of_slot = state.kept.range(from..=to);
+        let of_slot = state.kept.range(all_of(slot));
         of_slot
             .map(|(_, kept)| look(&kept.pending, kept.at))
             .collect()

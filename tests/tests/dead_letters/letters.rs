@@ -321,6 +321,16 @@ async fn a_topic_that_takes_not_even_the_headers_is_named() {
 }
 
 #[tokio::test]
+async fn a_topic_of_one_byte_costs_one_attempt() {
+    let mut scene = sized("1").await;
+    scene.reject(1_000).await;
+    assert_eq!(scene.outcome(GiveUp::TooLarge), (0, 1_000));
+    assert_eq!(scene.window(), 0);
+    let counts = scene.counts();
+    assert_eq!((counts.attempts(), counts.failed_attempts()), (1, 1));
+}
+
+#[tokio::test]
 async fn a_trimmed_record_costs_its_own_copy_only() {
     let mut scene = Scene::with(&[(COPY, "true")]).await;
     let broker = &scene.queue.broker;

@@ -175,10 +175,8 @@ async fn a_crash_between_letter_and_state_writes_the_letter_again() {
     assert_eq!(scene.window(), 0);
 }
 
-#[tokio::test]
-async fn a_move_of_the_leader_between_letter_and_state_does_not() {
-    let dir = dir();
-    let mut scene = stored_but_not_archived(dir.path(), &[0, 2]).await;
+/// The source's leader moves from broker 0 to 2, and the new one loads what is stored.
+async fn move_leader(scene: &mut Scene) {
     scene.broker().start_node(1).await;
     scene.broker().stop_node(0).await;
     let client = scene.broker().client_of(2).await;
@@ -187,8 +185,34 @@ async fn a_move_of_the_leader_between_letter_and_state_does_not() {
     assert_eq!(scene.member.fetch(&Ask::of(at)).await.acquired(at), "");
     scene.settle().await;
     assert_eq!(scene.window(), 0);
+}
+
+#[tokio::test]
+async fn a_move_of_the_leader_between_letter_and_state_does_not() {
+    let dir = dir();
+    let mut scene = stored_but_not_archived(dir.path(), &[0, 2]).await;
+    let attempts = scene.counts().attempts();
+    move_leader(&mut scene).await;
     assert_eq!(letters_of_2(scene.broker()).await, "0 1");
     assert_eq!(scene.outcome(GiveUp::Refused), (2, 0), "counted once");
+    assert_eq!(scene.counts().attempts(), attempts, "nothing to write");
+}
+
+#[tokio::test]
+async fn a_move_of_the_leader_between_timeout_and_state_gives_no_second_outcome() {
+    let dir = dir();
+    let timeout = [("share.group.dlq.write.timeout.ms", "5000")];
+    let mut scene = apart(dir.path(), &[0, 2], &timeout).await;
+    scene.broker().stop_node(2).await;
+    scene.reject(2).await;
+    // The state cannot say that the time is over.
+    scene.broker().stop_node(1).await;
+    scene.broker().advance_holding_sessions(5_000).await;
+    assert_eq!(scene.outcome(GiveUp::TimedOut), (0, 2));
+    scene.broker().start_node(2).await;
+    move_leader(&mut scene).await;
+    assert_eq!(letters_of_2(scene.broker()).await, "");
+    assert_eq!(scene.outcome(GiveUp::TimedOut), (0, 2));
 }
 
 // D48

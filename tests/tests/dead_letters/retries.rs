@@ -10,7 +10,7 @@ use ottla_protocol::messages::create_topics_request::CreatableReplicaAssignment;
 use ottla_storage::Faults;
 use ottla_tests::{Ask, Client, Member, OK, Queue, REJECT, Settings, http};
 
-use crate::scene::{COPY, DLQ, FLAG, NAME, Scene, TAKES, offsets};
+use crate::scene::{COPY, DLQ, FLAG, NAME, Scene, TAKES, header, offsets};
 
 /// The write timeout.
 const TIMEOUT: &str = "share.group.dlq.write.timeout.ms";
@@ -422,4 +422,46 @@ async fn a_source_leader_that_moves_takes_the_letters_along_once() {
     scene.pass(5_000).await;
     assert_eq!(scene.letters_of_2().await, "0 1");
     assert_eq!(scene.outcome(GiveUp::Refused), (2, 0));
+}
+
+// --- Groups that wait for each other ------------------------------------------------------------
+
+#[tokio::test]
+async fn share_partitions_take_turns() {
+    const OTHER: &str = "h";
+    let configs = [(COPY, "true"), (TIMEOUT, "600000")];
+    let mut scene = leaderless(&configs).await;
+    let mut all = vec![("share.auto.offset.reset", "earliest"), (NAME, DLQ)];
+    all.extend(configs);
+    scene.queue.admin.configure_group(OTHER, &all).await;
+    Member::new(scene.coordinator().await, OTHER, "b")
+        .join(&[Queue::TOPIC])
+        .await;
+    let value = "v".repeat(600_000);
+    for _ in 0..4 {
+        let admin = &mut scene.queue.admin;
+        admin.produce_values(Queue::TOPIC, 0, &[&value]).await;
+    }
+    let at = scene.queue.at;
+    let mut other = Member::new(scene.broker().client_of(0).await, OTHER, "b");
+    for member in [&mut scene.member, &mut other] {
+        assert_eq!(member.fetch(&Ask::of(at)).await.offsets(at), [0, 1, 2, 3]);
+        assert_eq!(member.ack(at, 0, 3, REJECT).await, OK);
+    }
+    scene.settle().await;
+    scene.broker().start_node(2).await;
+    scene.settle().await;
+    let mut client = scene.broker().client_of(2).await;
+    let letters = client.fetch_all(DLQ, 0, 0).await;
+    let groups = letters.iter().map(|l| header(l, "__dlq.errors.group"));
+    let groups: Vec<String> = groups.collect();
+    assert_ne!(groups[0], groups[3], "{groups:?}");
+    for group in [Queue::GROUP, OTHER] {
+        let own = letters.iter().zip(&groups).filter(|(_, of)| *of == group);
+        let own: Vec<String> = own
+            .map(|(letter, _)| header(letter, "__dlq.errors.offset"))
+            .collect();
+        assert_eq!(own, ["0", "1", "2", "3"], "{group}");
+    }
+    assert_eq!(scene.counts().written(), 4);
 }
