@@ -91,6 +91,7 @@ impl Broker {
         clock.start_at_least(newest_time(&store, clock.now()));
         let now = clock.now();
         let ids = statics.broker_ids();
+        check_owner(&store, &ids)?;
         let cluster = Cluster::open(Arc::clone(&store), statics, now)?;
         let nodes = ids
             .iter()
@@ -413,6 +414,22 @@ impl Broker {
         self.dead_letters.stop();
         Ok(self.store.close()?)
     }
+}
+
+/// Whether one of the brokers `ids` is the one that the data directory names: as another broker it
+/// would find none of the partitions its own.
+fn check_owner(store: &Store, ids: &[i32]) -> Result<(), StartError> {
+    let owner = store.node_id();
+    if ids.contains(&owner) {
+        return Ok(());
+    }
+    let here = match ids {
+        [id] => format!("this is broker {id}"),
+        _ => format!("these are brokers {ids:?}"),
+    };
+    Err(StartError::Node(format!(
+        "the data directory is that of broker {owner}, and {here}: start with --set node.id={owner}"
+    )))
 }
 
 /// The newest time in the data, so that state time does not go back over a restart.

@@ -329,7 +329,12 @@ impl Groups {
             return Ok(());
         };
         for partition in topic.partitions().iter() {
-            drop(self.shard(broker, partition)?.lock(broker)?);
+            match self.shard(broker, partition)?.lock(broker) {
+                Err(error) if partition.leader() == NOBODY => {
+                    tracing::warn!(?partition, %error, "nobody leads these groups until a broker that has the partition starts");
+                }
+                loaded => drop(loaded?),
+            }
         }
         Ok(())
     }

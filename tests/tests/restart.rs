@@ -427,3 +427,43 @@ async fn state_time_goes_on_where_the_data_left_it() {
     assert_eq!(ahead.now(), began + 2 * hour);
     ahead.shutdown().await;
 }
+
+#[tokio::test]
+async fn a_directory_of_another_broker_is_refused_and_its_number_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let seven = Settings::new().set("node.id", "7").data_dir(dir.path());
+    let broker = seven.start().await;
+    broker.client().await.create_topic("t", 1).await;
+    broker.shutdown().await;
+    let other = Settings::new().data_dir(dir.path()).try_start().await;
+    let refusal = other.map(drop).unwrap_err().to_string();
+    assert!(refusal.contains("start with --set node.id=7"), "{refusal}");
+    let seven = Settings::new().set("node.id", "7").data_dir(dir.path());
+    seven.start().await.shutdown().await;
+}
+
+#[tokio::test]
+async fn groups_whose_broker_does_not_start_again_stop_nobody() {
+    let dir = tempfile::tempdir().unwrap();
+    let three = Settings::new()
+        .brokers(3)
+        .data_dir(dir.path())
+        .start()
+        .await;
+    let mut client = three.client().await;
+    client.create_topic("t", 3).await;
+    client.find_coordinator(0, "g").await;
+    three.shutdown().await;
+    let one = Settings::new().data_dir(dir.path()).start().await;
+    let mut client = one.client().await;
+    let topic = client.describe_topic("t", false).await;
+    let led = topic.partitions.iter().find(|p| *p.leader_id == 0);
+    let partition = led.unwrap().partition_index;
+    assert_eq!(
+        client
+            .produce_values("t", partition, &["v".to_owned()])
+            .await,
+        0
+    );
+    one.shutdown().await;
+}
