@@ -224,7 +224,7 @@ fn find(
         let prefix = &topics.dlq_name_prefix;
         return refuse(
             GiveUp::Prefix,
-            &format!("{name:?} begins not with {prefix:?}"),
+            &format!("{name:?} does not begin with {prefix:?}"),
         );
     }
     if name == &*slot.partition.topic && !config.dlq_allow_loop {

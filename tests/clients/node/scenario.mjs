@@ -154,10 +154,16 @@ async function administering (library, name) {
   })
 }
 
-// usage: node PROGRAM BOOTSTRAP NAME
+// usage: node PROGRAM BOOTSTRAP NAME, or node PROGRAM BOOTSTRAP TOPIC COUNT, which prints records of partition 0
 export async function main (open) {
-  const [bootstrap, name] = process.argv.slice(2)
+  const [bootstrap, name, count] = process.argv.slice(2)
   const library = await open(bootstrap)
+  if (count !== undefined) {
+    for (const { key, value, headers } of await library.read(name, Number(count))) {
+      console.log([key, value, ...headers.map(([name, of]) => `${name}=${of}`)].map(String).join(' '))
+    }
+    process.exit(0)
+  }
   console.log(`version ${library.version}`)
   await producing(library, name)
   await grouping(library, name)

@@ -281,9 +281,14 @@ def administering(library, name):
 
 
 def main(library_class):
-    """usage: PROGRAM BOOTSTRAP NAME"""
-    bootstrap, name = sys.argv[1:]
+    """usage: PROGRAM BOOTSTRAP NAME, or PROGRAM BOOTSTRAP TOPIC COUNT, which prints records of partition 0"""
+    bootstrap, name, *count = sys.argv[1:]
     library = library_class(bootstrap)
+    if count:
+        text = lambda value: "null" if value is None else bytes(value).decode()
+        for _, key, value, headers in library.read(name, int(count[0])):
+            print(text(key), text(value), *(f"{name}={text(of)}" for name, of in headers), flush=True)
+        return
     print(f"version {library.version}", flush=True)
     producing(library, name)
     grouping(library, name)

@@ -28,12 +28,12 @@ final class Matrix {
     /** Where the package that brings Node has it; without one for this machine, the machine's own is used. */
     private static final String NODE = "node/node_modules/node-linux-" + (System.getProperty("os.arch").equals("aarch64") ? "arm64" : "x64") + "/bin/node";
 
+    private static final Path OUT = Path.of(System.getProperty("out"));
     private static final Pattern LINE = Pattern.compile("(ok|none|FAIL) ([^:]+)(?:: (.*))?");
     private static final long LIMIT_S = 120;
 
     private final Check checks;
     private final String at;
-    private final Path out = Path.of(System.getProperty("out"));
     private final List<Report> reports = new ArrayList<>();
 
     Matrix(Check checks, String bootstrap) {
@@ -42,19 +42,19 @@ final class Matrix {
     }
 
     /** The programs in other languages: client to command. */
-    private Map<String, List<String>> programs() {
+    private static Map<String, List<String>> programs() {
         Map<String, List<String>> found = new LinkedHashMap<>();
-        String python = out.resolve("venv/bin/python").toString();
+        String python = OUT.resolve("venv/bin/python").toString();
         Path scripts = Path.of(System.getProperty("scripts"), "python");
         found.put("confluent-kafka", List.of(python, scripts.resolve("confluent.py").toString()));
         found.put("kafka-python", List.of(python, scripts.resolve("kafkapython.py").toString()));
         found.put("aiokafka", List.of(python, scripts.resolve("aio.py").toString()));
-        String node = Files.exists(out.resolve(NODE)) ? out.resolve(NODE).toString() : "node";
+        String node = Files.exists(OUT.resolve(NODE)) ? OUT.resolve(NODE).toString() : "node";
         for (String library : List.of("kafkajs", "platformatic")) {
-            found.put(library, List.of(node, out.resolve("node/" + library + ".mjs").toString()));
+            found.put(library, List.of(node, OUT.resolve("node/" + library + ".mjs").toString()));
         }
-        for (String library : List.of("franz-go", "kafka-go", "sarama")) found.put(library, List.of(out.resolve("go/clients").toString(), library));
-        found.put("krafka", List.of(out.resolve("rust/debug/clients").toString()));
+        for (String library : List.of("franz-go", "kafka-go", "sarama")) found.put(library, List.of(OUT.resolve("go/clients").toString(), library));
+        found.put("krafka", List.of(OUT.resolve("rust/debug/clients").toString()));
         return found;
     }
 
@@ -71,7 +71,24 @@ final class Matrix {
             one(program.getKey(), report -> external(program.getKey(), program.getValue(), report));
         }
         boolean whole = checks.picks("");
-        if (whole) Files.write(out.resolve("matrix.tsv"), reports.stream().flatMap(Report::rows).toList());
+        if (whole) Files.write(OUT.resolve("matrix.tsv"), reports.stream().flatMap(Report::rows).toList());
+    }
+
+    /** What each library in another language reads in partition 0 of a topic: `KEY VALUE HEADER=VALUE...` a record. */
+    static Map<String, List<String>> read(String bootstrap, String topic, int count) throws Exception {
+        Map<String, Process> started = new LinkedHashMap<>();
+        for (Map.Entry<String, List<String>> program : programs().entrySet()) {
+            List<String> line = new ArrayList<>(program.getValue());
+            line.addAll(List.of(bootstrap, topic, "" + count));
+            started.put(program.getKey(), new ProcessBuilder(line).redirectError(ProcessBuilder.Redirect.INHERIT)
+                .redirectInput(ProcessBuilder.Redirect.from(new java.io.File("/dev/null"))).start());
+        }
+        Map<String, List<String>> found = new LinkedHashMap<>();
+        for (Map.Entry<String, Process> e : started.entrySet()) {
+            if (!e.getValue().waitFor(LIMIT_S, TimeUnit.SECONDS)) e.getValue().destroyForcibly();
+            found.put(e.getKey(), new String(e.getValue().getInputStream().readAllBytes(), StandardCharsets.UTF_8).lines().toList());
+        }
+        return found;
     }
 
     private interface Client {

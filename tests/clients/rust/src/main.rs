@@ -1,4 +1,4 @@
-//! The client matrix with krafka: `clients BOOTSTRAP NAME`.
+//! The client matrix with krafka: `clients BOOTSTRAP NAME`. `clients BOOTSTRAP TOPIC COUNT` prints records of partition 0 instead.
 
 mod library;
 mod records;
@@ -40,6 +40,9 @@ async fn main() -> Result<()> {
     let mut args = std::env::args().skip(1);
     let bootstrap = args.next().context("usage: clients BOOTSTRAP NAME")?;
     let name = args.next().context("usage: clients BOOTSTRAP NAME")?;
+    if let Some(count) = args.next() {
+        return show(&Library::open(&bootstrap).await?, &name, count.parse()?).await;
+    }
     println!("version {}", version()?);
     let scenario = Scenario {
         library: Library::open(&bootstrap).await?,
@@ -49,6 +52,20 @@ async fn main() -> Result<()> {
     scenario.grouping().await;
     scenario.seeking().await;
     scenario.administering().await;
+    Ok(())
+}
+
+async fn show(library: &Library, topic: &str, count: usize) -> Result<()> {
+    fn text(bytes: Option<&[u8]>) -> String {
+        bytes.map_or("null".into(), |b| String::from_utf8_lossy(b).into_owned())
+    }
+    for (_, (key, value, headers)) in library.read(topic, count, Start::Beginning).await? {
+        print!("{} {}", text(key.as_deref()), text(value.as_deref()));
+        for (name, value) in &headers {
+            print!(" {name}={}", text(value.as_deref()));
+        }
+        println!();
+    }
     Ok(())
 }
 
