@@ -33,12 +33,12 @@ fn held(shard: &Shard) -> Option<Pause> {
     pauses.next().and_then(|(_, pause)| pause.cloned())
 }
 
-fn of(reason: PauseReason, since: i64, note: &str) -> Option<Pause> {
-    Some(Pause {
+fn of(reason: PauseReason, since: i64, note: &str) -> Pause {
+    Pause {
         reason,
         since,
         note: note.to_owned(),
-    })
+    }
 }
 
 #[test]
@@ -47,9 +47,9 @@ fn a_pause_is_kept_when_members_come_and_go_and_over_a_replay() {
     pause(&mut shard, 7, ADMIN, "why");
     shard.beat("b", 0, T).unwrap();
     shard.beat("a", -1, None).unwrap();
-    assert_eq!(held(&shard), of(ADMIN, 7, "why"));
+    assert_eq!(held(&shard), Some(of(ADMIN, 7, "why")));
     shard.groups = shard.replayed();
-    assert_eq!(held(&shard), of(ADMIN, 7, "why"));
+    assert_eq!(held(&shard), Some(of(ADMIN, 7, "why")));
     assert!(resume(&mut shard, ResumeOf::Any));
     shard.groups = shard.replayed();
     assert_eq!(held(&shard), None);
@@ -60,7 +60,7 @@ fn a_second_pause_changes_the_note_and_not_the_time() {
     let mut shard = with_member();
     pause(&mut shard, 7, ADMIN, "why");
     pause(&mut shard, 9, ADMIN, "other");
-    assert_eq!(held(&shard), of(ADMIN, 7, "other"));
+    assert_eq!(held(&shard), Some(of(ADMIN, 7, "other")));
     let plan = shard.groups.share_pause(10, "g", ADMIN, "other").unwrap();
     assert!(plan.records.is_empty());
 }
@@ -70,11 +70,11 @@ fn an_administrators_pause_takes_the_place_of_a_trip_and_not_the_other_way_round
     let mut shard = with_member();
     pause(&mut shard, 7, TRIPPED, "");
     pause(&mut shard, 8, TRIPPED, "again");
-    assert_eq!(held(&shard), of(TRIPPED, 7, ""));
+    assert_eq!(held(&shard), Some(of(TRIPPED, 7, "")));
     pause(&mut shard, 9, ADMIN, "mine");
-    assert_eq!(held(&shard), of(ADMIN, 9, "mine"));
+    assert_eq!(held(&shard), Some(of(ADMIN, 9, "mine")));
     pause(&mut shard, 10, TRIPPED, "");
-    assert_eq!(held(&shard), of(ADMIN, 9, "mine"));
+    assert_eq!(held(&shard), Some(of(ADMIN, 9, "mine")));
 }
 
 #[test]
