@@ -12,7 +12,7 @@ use ottla_protocol::ErrorCode;
 use ottla_protocol::batch::BatchError;
 
 use super::Lost;
-use super::copy;
+use super::copy::{self, Source};
 use super::counts::{GiveUp, GroupLetters};
 use super::record::{Letters, Packer, Stamp, smaller};
 use super::retry::Obstacle;
@@ -29,9 +29,6 @@ const PRODUCE_VERSION: i16 = 13;
 
 /// The level of `share.version` from which there are dead letters.
 pub(crate) const SHARE_VERSION: i16 = 2;
-
-/// After so many bytes of letters others have their turn, if any wait.
-const TURN_BYTES: usize = 1 << 20;
 
 /// How an attempt ended.
 #[derive(Debug)]
@@ -60,7 +57,7 @@ enum Stop {
 }
 
 /// Makes an attempt.
-pub(super) fn run(broker: &Broker, pending: &mut Pending) -> End {
+pub(super) fn run(broker: &Broker, pending: &mut Pending, source: &mut Source) -> End {
     let group = broker.group_config(&pending.slot.key.group_id);
     let config = &group.share;
     let name = match &pending.topic {
@@ -81,7 +78,8 @@ pub(super) fn run(broker: &Broker, pending: &mut Pending) -> End {
         }
     };
     let found = find(broker, pending, config, &name);
-    let written = found.and_then(|topic| Writer::new(broker, pending, &topic).write(config));
+    let written =
+        found.and_then(|topic| Writer::new(broker, pending, source, &topic).write(config));
     pending.under_way = matches!(written, Err(Stop::Awaited));
     match written {
         Err(Stop::Awaited) => End::GoOn,
@@ -278,18 +276,22 @@ struct Writer<'a> {
     pending: &'a mut Pending,
     topic: &'a Topic,
     counts: Arc<GroupLetters>,
-    /// Bytes of letters that were stored in this turn.
-    stored_bytes: usize,
+    source: &'a mut Source,
     /// Letters whose headers alone are too large, and why.
     too_large: Vec<OffsetRange>,
     refusal: String,
 }
 
 impl<'a> Writer<'a> {
-    fn new(broker: &'a Broker, pending: &'a mut Pending, topic: &'a Topic) -> Self {
+    fn new(
+        broker: &'a Broker,
+        pending: &'a mut Pending,
+        source: &'a mut Source,
+        topic: &'a Topic,
+    ) -> Self {
         Self {
             counts: broker.dead_letters.group(&pending.slot.key.group_id),
-            stored_bytes: 0,
+            source,
             broker,
             pending,
             topic,
@@ -302,15 +304,15 @@ impl<'a> Writer<'a> {
         if !self.pending.under_way {
             self.counts.add_attempt();
         }
-        let source = Arc::clone(&self.pending.slot.partition);
+        let from = Arc::clone(&self.pending.slot.partition);
         let partitions = self.topic.partitions();
-        let at = usize::try_from(source.index).unwrap_or(0) % partitions.len().max(1);
+        let at = usize::try_from(from.index).unwrap_or(0) % partitions.len().max(1);
         let Some(partition) = partitions.get(at) else {
             return Err(Stop::Again(Obstacle::NoLeader, "no partition".to_owned()));
         };
         let copy = config.dlq_copy_record_enable;
         let flow = match self.ready(partition) {
-            ControlFlow::Continue(()) => self.write_ranges(&source, partition, copy),
+            ControlFlow::Continue(()) => self.write_ranges(&from, partition, copy),
             stop @ ControlFlow::Break(_) => stop,
         };
         if !self.too_large.is_empty() {
@@ -334,14 +336,14 @@ impl<'a> Writer<'a> {
 
     fn write_ranges(
         &mut self,
-        source: &Partition,
+        from: &Partition,
         partition: &Partition,
         copy: bool,
     ) -> ControlFlow<Stop> {
         let unit = self.pending.unit;
         let stamp = Stamp::new(
-            &source.topic,
-            source.index,
+            &from.topic,
+            from.index,
             &self.pending.slot.key.group_id,
             unit.delivery_count,
             super::cause(unit.cause),
@@ -356,16 +358,19 @@ impl<'a> Writer<'a> {
                 continue;
             }
             let mut packer = Packer::new(&stamp, now, limit);
+            let mut source = std::mem::take(self.source);
             let mut each =
                 |offset, copied: copy::Copied<'_>| match unbroken(packer.push(offset, copied))? {
                     Some(letters) => self.append(partition, &letters),
                     None => ControlFlow::Continue(()),
                 };
-            if copy {
-                copy::read(&source.log, range, &mut each)?;
+            let flow = if copy {
+                source.read(&from.log, range, &mut each)
             } else {
-                copy::none(range, &mut each)?;
-            }
+                copy::none(range, &mut each)
+            };
+            *self.source = source;
+            flow?;
             if let Some(letters) = unbroken(packer.take())? {
                 self.append(partition, &letters)?;
             }
@@ -423,9 +428,8 @@ impl<'a> Writer<'a> {
 
     /// Lets others have their turn, if it is time.
     fn end_turn(&mut self, stored_bytes: usize) -> ControlFlow<Stop> {
-        self.stored_bytes += stored_bytes;
-        let long = self.stored_bytes >= TURN_BYTES && !self.pending.left.is_empty();
-        if long && self.broker.dead_letters.work.is_awaited() {
+        let over = self.broker.dead_letters.work.spend(stored_bytes);
+        if over && !self.pending.left.is_empty() {
             return ControlFlow::Break(Stop::Awaited);
         }
         ControlFlow::Continue(())

@@ -32,6 +32,7 @@ pub(crate) use counts::LetterMetrics;
 pub use counts::{GiveUp, GroupLetters};
 
 use attempt::End;
+use copy::Source;
 use counts::Counts;
 use ledger::Ledger;
 use retry::{Next, Obstacle};
@@ -65,11 +66,12 @@ impl DeadLetters {
         let thread = std::thread::Builder::new()
             .name("ottla-dead-letters".into())
             .spawn(move || {
-                while let Some(pending) = work.next() {
+                let mut source = Source::default();
+                while let Some(pending) = work.next(|| source.close()) {
                     let Some(broker) = broker.upgrade() else {
                         return;
                     };
-                    broker.dead_letters.attempt(&broker, pending);
+                    broker.dead_letters.attempt(&broker, pending, &mut source);
                 }
             })?;
         *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
@@ -221,8 +223,8 @@ impl DeadLetters {
         }
     }
 
-    fn attempt(&self, broker: &Broker, mut pending: Pending) {
-        let run = AssertUnwindSafe(|| attempt::run(broker, &mut pending));
+    fn attempt(&self, broker: &Broker, mut pending: Pending, source: &mut Source) {
+        let run = AssertUnwindSafe(|| attempt::run(broker, &mut pending, source));
         match catch_unwind(run) {
             Ok(End::Done) => {}
             Ok(End::GoOn) => self.work.go_on(pending),

@@ -1,7 +1,7 @@
 //! The units that are to be written: those whose turn comes, and those that wait for a time.
 //!
-//! Share partitions take turns, so that a long unit of one does not keep the others waiting. Units of
-//! one share partition are in line in the order in which they came.
+//! Share partitions take turns, so that much work of one does not keep the others waiting. Units of one
+//! share partition are in line in the order in which they came.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::RangeInclusive;
@@ -13,6 +13,12 @@ use ottla_coordinator::types::Ts;
 
 use super::retry::Attempts;
 use crate::shares::Slot;
+
+/// So many bytes of letters are a turn.
+const TURN_BYTES: usize = 1 << 20;
+
+/// What an attempt takes of a turn at least.
+const ATTEMPT_BYTES: usize = 4 << 10;
 
 /// A unit, and how far it has come.
 #[derive(Debug)]
@@ -74,7 +80,9 @@ impl Pending {
 #[derive(Debug, Default)]
 struct State {
     kept: BTreeMap<Key, Kept>,
-    /// Whose turn comes, in this order: each share partition that has a line, once.
+    /// Whose turn it is, and what it has spent of it.
+    turn: Option<(SlotKey, usize)>,
+    /// Whose turn comes, in this order: each other share partition that has a line, once.
     turns: VecDeque<SlotKey>,
     /// Units in the order of their attempts. One that is not kept any more is passed over.
     lines: HashMap<SlotKey, VecDeque<UnitId>>,
@@ -117,32 +125,52 @@ impl State {
 
     fn line_up(&mut self, (slot, unit): Key, place: fn(&mut VecDeque<UnitId>, UnitId)) {
         let line = self.lines.entry(slot).or_default();
-        if line.is_empty() {
+        if line.is_empty() && self.turn.is_none_or(|(current, _)| current != slot) {
             self.turns.push_back(slot);
         }
         place(line, unit);
     }
 
-    /// The unit whose turn it is. Its share partition has the next turn after all others.
-    fn take_turn(&mut self) -> Option<(Key, Pending)> {
-        while let Some(slot) = self.turns.pop_front() {
-            let Some(line) = self.lines.get_mut(&slot) else {
+    /// The next unit of the share partition whose turn it is.
+    fn take_next(&mut self) -> Option<(Key, Pending)> {
+        loop {
+            let slot = self.whose_turn()?;
+            let line = self.lines.get_mut(&slot);
+            let Some(unit) = line.and_then(VecDeque::pop_front) else {
+                self.end_turn();
                 continue;
             };
-            let unit = line.pop_front();
-            if line.is_empty() {
-                self.lines.remove(&slot);
-            } else {
-                self.turns.push_back(slot);
-            }
-            let key = unit.map(|unit| (slot, unit));
-            if let Some(key) = key
-                && let Some(pending) = self.remove(key)
-            {
-                return Some((key, pending));
+            if let Some(pending) = self.remove((slot, unit)) {
+                return Some(((slot, unit), pending));
             }
         }
-        None
+    }
+
+    fn whose_turn(&mut self) -> Option<SlotKey> {
+        if self.turn.is_some_and(|(_, spent)| spent >= TURN_BYTES) {
+            self.end_turn();
+        }
+        if self.turn.is_none() {
+            self.turn = self.turns.pop_front().map(|slot| (slot, 0));
+        }
+        self.turn.map(|(slot, _)| slot)
+    }
+
+    fn end_turn(&mut self) {
+        let Some((slot, _)) = self.turn.take() else {
+            return;
+        };
+        if self.lines.get(&slot).is_some_and(|line| !line.is_empty()) {
+            self.turns.push_back(slot);
+        } else {
+            self.lines.remove(&slot);
+        }
+    }
+
+    fn spend(&mut self, bytes: usize) {
+        if let Some((_, spent)) = &mut self.turn {
+            *spent = spent.saturating_add(bytes);
+        }
     }
 
     fn remove(&mut self, key: Key) -> Option<Pending> {
@@ -228,14 +256,17 @@ impl Work {
         }
     }
 
-    /// Whether the unit that is being attempted should let others have their turn.
-    pub(super) fn is_awaited(&self) -> bool {
-        let state = self.lock();
-        state.stopped || !state.turns.is_empty()
+    /// The unit that is being attempted took so many bytes of the turn. Whether others wait for theirs.
+    pub(super) fn spend(&self, bytes: usize) -> bool {
+        let mut state = self.lock();
+        state.spend(bytes);
+        let over = state.turn.is_some_and(|(_, spent)| spent >= TURN_BYTES);
+        state.stopped || (over && !state.turns.is_empty())
     }
 
-    /// The next unit to attempt, once there is one; `None` at the end. The one before is done with.
-    pub(super) fn next(&self) -> Option<Pending> {
+    /// The next unit to attempt, once there is one; `None` at the end. The one before is done with. Where
+    /// there is none yet, `idle` is called first.
+    pub(super) fn next(&self, mut idle: impl FnMut()) -> Option<Pending> {
         let mut state = self.lock();
         state.current = None;
         self.changed.notify_all();
@@ -243,7 +274,8 @@ impl Work {
             if state.stopped {
                 return None;
             }
-            if let Some((key, pending)) = state.take_turn() {
+            if let Some((key, pending)) = state.take_next() {
+                state.spend(ATTEMPT_BYTES);
                 state.current = Some(Current {
                     key,
                     over: false,
@@ -252,6 +284,7 @@ impl Work {
                 });
                 return Some(pending);
             }
+            idle();
             self.changed.notify_all();
             state = self.pause(state);
         }
@@ -329,7 +362,7 @@ impl Work {
     /// Waits until nothing can be attempted now.
     pub(super) fn settle(&self) {
         let mut state = self.lock();
-        while !state.stopped && (state.current.is_some() || !state.turns.is_empty()) {
+        while !state.stopped && (state.current.is_some() || !state.lines.is_empty()) {
             state = self.pause(state);
         }
     }
@@ -338,7 +371,7 @@ impl Work {
     pub(super) fn stop(&self) {
         let mut state = self.lock();
         state.stopped = true;
-        state.turns.clear();
+        (state.turn, state.turns) = (None, VecDeque::new());
         state.lines.clear();
         state.kept.clear();
         state.times.clear();

@@ -116,7 +116,12 @@ pub fn records_up_to(batch: &[u8], limit: usize) -> Result<RecordSet<'_>, BatchE
     Ok(RecordSet { header, payload })
 }
 
-impl RecordSet<'_> {
+impl<'a> RecordSet<'a> {
+    /// The encoded records, decompressed: the batch's own bytes where it is not compressed.
+    pub fn into_payload(self) -> Cow<'a, [u8]> {
+        self.payload
+    }
+
     /// The batch's header.
     pub fn header(&self) -> &BatchHeader {
         &self.header
