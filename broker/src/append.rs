@@ -85,7 +85,7 @@ pub(crate) fn append(
         .produced(valid.records.len(), valid.header.count);
     Ok(Stored {
         info,
-        replica_lost: partition.leadership().isr.len() < need,
+        replica_lost: need > 0 && partition.leadership().isr.len() < need,
     })
 }
 

@@ -133,6 +133,26 @@ async fn the_brokers_settings_are_read_at_each_write() {
     assert_eq!(offsets(&letters), "4");
 }
 
+#[tokio::test]
+async fn what_one_broker_says_wins_over_what_all_say() {
+    let mut scene = Scene::start().await;
+    scene.alter_brokers(&[(PREFIX, "other.")]).await;
+    let node = scene.broker().process.broker.nodes().next().unwrap().id;
+    let own = [(PREFIX, "dlq.")];
+    let admin = &mut scene.queue.admin;
+    let answer = admin.alter_configs(4, &node.to_string(), &own).await;
+    assert_eq!(ErrorCode(answer.error_code), ErrorCode::NONE, "{answer:?}");
+    scene.reject(2).await;
+    assert_eq!(scene.letters().await, "0 1");
+    scene.alter_brokers(&[(PREFIX, "")]).await;
+    let own = [(PREFIX, "none.")];
+    let admin = &mut scene.queue.admin;
+    admin.alter_configs(4, &node.to_string(), &own).await;
+    scene.reject(1).await;
+    assert_eq!(scene.letters().await, "0 1");
+    assert_eq!(scene.outcome(GiveUp::Prefix), (2, 1));
+}
+
 // D49
 #[tokio::test]
 async fn a_loop_is_cut_unless_it_is_allowed() {
@@ -162,6 +182,24 @@ async fn share_version_1_archives_without_a_letter() {
     assert_eq!(scene.letters().await, "");
     assert_eq!(scene.outcome(GiveUp::Refused), (0, 0));
     assert_eq!(scene.window(), 0);
+}
+
+#[tokio::test]
+async fn share_version_goes_down_and_up_again_live() {
+    let mut scene = Scene::start().await;
+    scene.reject(1).await;
+    for (version, letters) in [(1, "0"), (2, "0 2")] {
+        let broker = &scene.broker().process.broker;
+        let level = vec![("share.version".to_owned(), version)];
+        broker
+            .cluster
+            .set_features(level, broker.clock.now())
+            .unwrap();
+        scene.reject(1).await;
+        assert_eq!(scene.letters().await, letters, "share.version={version}");
+        assert_eq!(scene.window(), 0);
+    }
+    assert_eq!(scene.outcome(GiveUp::Refused), (2, 0));
 }
 
 #[tokio::test]
