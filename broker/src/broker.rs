@@ -274,7 +274,7 @@ impl Broker {
     }
 
     /// Makes a topic, unless somebody else is quicker.
-    fn create_or_find(&self, new: &NewTopic) -> Result<Arc<Topic>, ApiError> {
+    pub(crate) fn create_or_find(&self, new: &NewTopic) -> Result<Arc<Topic>, ApiError> {
         match self.create_topic(new, false) {
             Ok(_) => {}
             Err(error) if error.code == ErrorCode::TOPIC_ALREADY_EXISTS => {}

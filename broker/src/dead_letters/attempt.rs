@@ -258,16 +258,17 @@ fn create(broker: &Broker, name: &str) -> Result<Arc<Topic>, Stop> {
             .into(),
         ..Default::default()
     };
-    match broker.create_topic(&new, false) {
-        Ok(_) => {}
-        Err(error) if error.code == ErrorCode::TOPIC_ALREADY_EXISTS => {}
-        Err(error) if error.code == ErrorCode::INVALID_TOPIC_EXCEPTION => {
-            return Err(Stop::GiveUp(GiveUp::InvalidName, error.to_string()));
-        }
-        Err(error) => return Err(Stop::GiveUp(GiveUp::Refused, error.to_string())),
-    }
-    let deleted = || Stop::Again(Obstacle::NoLeader, "the topic was deleted again".to_owned());
-    broker.cluster.topic(name).ok_or_else(deleted)
+    broker
+        .create_or_find(&new)
+        .map_err(|error| match error.code {
+            ErrorCode::UNKNOWN_TOPIC_OR_PARTITION => {
+                Stop::Again(Obstacle::NoLeader, "the topic was deleted again".to_owned())
+            }
+            ErrorCode::INVALID_TOPIC_EXCEPTION => {
+                Stop::GiveUp(GiveUp::InvalidName, error.to_string())
+            }
+            _ => Stop::GiveUp(GiveUp::Refused, error.to_string()),
+        })
 }
 
 /// Writes the letters of one unit to one topic.
