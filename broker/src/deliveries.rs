@@ -65,9 +65,9 @@ impl GroupDelivery {
     }
 
     /// Counts records acknowledged and records that became letters, all of them acquired before or
-    /// behind this gate; nothing where it was closed.
+    /// behind this gate; nothing where nobody counts.
     pub fn sample(&self, broker: &Broker, now: Ts, gate: Gate, delivered: u64, written: u64) {
-        if gate.paused || (delivered == 0 && written == 0) {
+        if !gate.counting || (delivered == 0 && written == 0) {
             return;
         }
         let (delivered, written) = (delivered as i64, written as i64);
@@ -263,6 +263,7 @@ impl Deliveries {
     ) {
         let Some(value) = value else {
             let removed = self.groups().remove(group);
+            broker.metrics.deliveries.group_deleted(group);
             if let Some(delivery) = removed {
                 let owner = delivery
                     .owner

@@ -2,10 +2,10 @@
 //! models run (`--cfg ottla_loom`). `wait.rs` and `share/cell.rs` import nothing else.
 
 #[cfg(not(ottla_loom))]
-pub use std::sync::{Arc, Mutex, MutexGuard};
+pub use std::sync::{Arc, Mutex, MutexGuard, atomic};
 
 #[cfg(ottla_loom)]
-pub use loom::sync::{Arc, Mutex, MutexGuard};
+pub use loom::sync::{Arc, Mutex, MutexGuard, atomic};
 
 /// Locks `mutex`, also when a thread panicked while it held the lock: every critical section of
 /// this crate leaves its data whole at each point where it can unwind.

@@ -38,6 +38,7 @@ fn ordinary(record: Delivered) -> Option<i8> {
 }
 
 /// Nearly nothing works.
+#[allow(clippy::unnecessary_wraps, reason = "a rule like the ordinary one")]
 fn storm(record: Delivered) -> Option<i8> {
     Some(if record.offset % 10 == 0 {
         ACCEPT
@@ -52,7 +53,7 @@ struct Hour {
 }
 
 impl Hour {
-    fn rule(&self, step: i64) -> Rule {
+    fn rule(step: i64) -> Rule {
         if (120..150).contains(&step) {
             storm
         } else {
@@ -61,11 +62,11 @@ impl Hour {
     }
 
     /// The DLQ topic's broker is away: for five minutes, later for less than the write timeout.
-    fn stops(&self, step: i64) -> bool {
+    fn stops(step: i64) -> bool {
         step == 220 || step == 300
     }
 
-    fn starts(&self, step: i64) -> bool {
+    fn starts(step: i64) -> bool {
         step == 250 || step == 302
     }
 
@@ -204,10 +205,10 @@ impl Soak {
     async fn hour(&mut self, number: i64) {
         let hour = Hour { number };
         for step in 0..STEPS_AN_HOUR {
-            if hour.stops(step) {
+            if Hour::stops(step) {
                 self.broker.stop_node(DLQ_BROKER).await;
             }
-            if hour.starts(step) {
+            if Hour::starts(step) {
                 self.broker.start_node(DLQ_BROKER).await;
             }
             if hour.resumes(step) && self.was_paused {
@@ -216,7 +217,7 @@ impl Soak {
                 self.was_paused = false;
             }
             self.flow.produce(self.broker.now(), RECORDS).await;
-            self.flow.deliver(hour.rule(step)).await;
+            self.flow.deliver(Hour::rule(step)).await;
             self.broker.advance(STEP_MS).await;
             self.flow.beat().await;
             let paused = self.admin.paused(GROUP).await;

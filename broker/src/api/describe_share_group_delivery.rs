@@ -11,6 +11,7 @@ use ottla_protocol::messages::{DescribeShareGroupDeliveryRequest, GroupId};
 use ottla_protocol::{ErrorCode, StrBytes};
 
 use super::coordinator::{shard, share_groups_on};
+use super::named::once;
 use crate::context::Cx;
 use crate::dead_letters::GiveUp;
 use crate::error_code::ApiError;
@@ -19,7 +20,8 @@ pub(super) async fn handle(
     cx: &Cx,
     request: DescribeShareGroupDeliveryRequest,
 ) -> DescribeShareGroupDeliveryResponse {
-    let groups = request.group_ids.iter().map(|id| {
+    let ids = once(&request.group_ids, |id| id);
+    let groups = ids.map(|id| {
         describe(cx, id).unwrap_or_else(|error| DescribedShareGroupDelivery {
             error_code: error.number(),
             error_message: error.message.map(StrBytes::from_string),

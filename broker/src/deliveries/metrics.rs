@@ -72,6 +72,12 @@ impl DeliveryMetrics {
             .inc();
     }
 
+    /// A group is gone, and its series with it.
+    pub fn group_deleted(&self, group: &str) {
+        let group = group.to_owned();
+        self.tripped.remove(&GroupLabel { group });
+    }
+
     /// What the groups deliver now.
     pub fn observe(&self, views: &[(Arc<str>, DeliveryView)]) {
         self.paused.clear();

@@ -46,7 +46,7 @@ impl BreakerRules {
     }
 
     /// Whether anything can trip it.
-    fn can_trip(&self) -> bool {
+    pub(super) fn can_trip(&self) -> bool {
         self.enabled || self.trips_on_given_up
     }
 }

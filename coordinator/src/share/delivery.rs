@@ -132,6 +132,11 @@ impl Delivery {
         self.rules.paused || self.recorded.is_some()
     }
 
+    /// Whether what is delivered is counted: not while paused, and not where no breaker could trip.
+    pub fn is_counting(&self) -> bool {
+        !self.is_paused() && self.rules.breaker.can_trip()
+    }
+
     /// The pauses so far.
     pub fn generation(&self) -> u64 {
         self.generation
@@ -193,9 +198,9 @@ impl Delivery {
         }
     }
 
-    /// Counts records acknowledged and letters written; nothing while paused.
+    /// Counts records acknowledged and letters written; see [`Delivery::is_counting`].
     pub fn sample(&mut self, now: Ts, delivered: i64, dlq_written: i64) {
-        if !self.is_paused() {
+        if self.is_counting() {
             self.breaker.sample(now, delivered, dlq_written);
         }
     }
@@ -344,6 +349,22 @@ mod tests {
         assert_eq!(delivery.next_deadline(), None);
         delivery.sample(78, 0, 2);
         assert_eq!(delivery.next_deadline(), Some(87));
+    }
+
+    #[test]
+    fn without_a_breaker_only_letters_given_up_are_counted() {
+        let mut rules = RULES;
+        rules.breaker.enabled = false;
+        let mut delivery = Delivery::new(rules, 0);
+        assert!(!delivery.is_counting());
+        delivery.sample(1, 7, 5);
+        delivery.given_up(1, 3);
+        let counts = delivery.view(1).counts();
+        assert_eq!((counts.total(), counts.given_up), (0, 3));
+        assert_eq!(delivery.next_deadline(), None);
+        delivery.configured(2, RULES);
+        assert!(delivery.is_counting());
+        assert_eq!(delivery.view(2).counts(), Counts::default());
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! a bucket, a sample included, finds it, and the driver takes it.
 
 use super::delivery::{Delivery, DeliveryAction, DeliveryRules, DeliveryView, Pause};
+use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Mutex, lock};
 use crate::types::Ts;
 
@@ -13,35 +14,63 @@ use crate::types::Ts;
 pub struct Gate {
     /// Whether nothing may be acquired.
     pub paused: bool,
+    /// Whether anybody counts what is delivered.
+    pub counting: bool,
     /// Told apart by this, locks of before a pause count no more.
     pub generation: u64,
+}
+
+impl Gate {
+    fn of(delivery: &Delivery) -> Self {
+        Self {
+            paused: delivery.is_paused(),
+            counting: delivery.is_counting(),
+            generation: delivery.generation(),
+        }
+    }
+
+    fn to_bits(self) -> u64 {
+        self.generation << 2 | u64::from(self.counting) << 1 | u64::from(self.paused)
+    }
+
+    fn from_bits(bits: u64) -> Self {
+        Self {
+            paused: bits & 1 != 0,
+            counting: bits & 2 != 0,
+            generation: bits >> 2,
+        }
+    }
 }
 
 /// The delivery of a share group, shared by the threads of a broker.
 #[derive(Debug)]
 pub struct DeliveryCell {
     inner: Mutex<Delivery>,
+    /// The [`Gate`], as the last change has left it: every acknowledgement looks at it, without the lock.
+    gate: AtomicU64,
 }
 
 impl DeliveryCell {
     /// A cell around `delivery`.
     pub fn new(delivery: Delivery) -> Self {
         Self {
+            gate: AtomicU64::new(Gate::of(&delivery).to_bits()),
             inner: Mutex::new(delivery),
         }
     }
 
     /// What share partitions have to know now.
     pub fn gate(&self) -> Gate {
-        gate(&lock(&self.inner))
+        Gate::from_bits(self.gate.load(Ordering::Acquire))
     }
 
     /// Changes the delivery; answers the gate, if that has changed.
     pub fn change(&self, change: impl FnOnce(&mut Delivery)) -> Option<Gate> {
         let mut inner = lock(&self.inner);
-        let before = gate(&inner);
+        let before = Gate::of(&inner);
         change(&mut inner);
-        let after = gate(&inner);
+        let after = Gate::of(&inner);
+        self.gate.store(after.to_bits(), Ordering::Release);
         (before != after).then_some(after)
     }
 
@@ -92,12 +121,5 @@ impl DeliveryCell {
     /// See [`Delivery::view`].
     pub fn view(&self, now: Ts) -> DeliveryView {
         lock(&self.inner).view(now)
-    }
-}
-
-fn gate(delivery: &Delivery) -> Gate {
-    Gate {
-        paused: delivery.is_paused(),
-        generation: delivery.generation(),
     }
 }

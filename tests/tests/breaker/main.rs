@@ -1,5 +1,6 @@
 //! The circuit breaker of dead letters (KIP-1316, a draft).
 
+mod failing;
 mod lifetime;
 mod resume;
 mod scene;

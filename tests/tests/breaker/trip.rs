@@ -205,8 +205,14 @@ async fn another_threshold_holds_from_the_next_end_of_a_bucket_and_another_windo
 #[tokio::test]
 async fn the_window_begins_when_the_breaker_is_switched_on() {
     let mut scene = Scene::with(&[(&breaker("enable"), "false")]).await;
-    scene.work(40).await;
+    let at = scene.at;
+    let first = scene.queue.produce(40).await;
+    work(&mut scene.member, at, first, 40).await;
+    while scene.queue.admin.end_offset(DLQ, 0).await < 10 {
+        tokio::task::yield_now().await;
+    }
     scene.advance(3000).await;
+    assert_eq!(scene.counts(), Counts::default(), "nobody counts");
     scene.queue.configure(&[(&breaker("enable"), "true")]).await;
     assert_eq!(scene.counts(), Counts::default());
     scene.work(40).await;

@@ -96,6 +96,31 @@ async fn records_that_are_held_can_be_accepted_released_rejected_and_renewed() {
 }
 
 #[tokio::test]
+async fn acknowledgements_that_ride_along_are_taken_while_the_fetch_waits() {
+    let mut queue = Queue::filled(&[]).await;
+    let mut a = queue.member("a").await;
+    let at = at(&queue);
+    a.fetch(&Ask::of(at).exactly(10)).await;
+    pause(&mut queue).await;
+    // As many bytes as there are would be enough for an answer at once.
+    let ask = Ask::new().ack(at, 0, 4, ACCEPT).min_bytes(10);
+    let fetched = a.fetch(&ask.max_wait(20)).await;
+    assert_eq!(
+        (fetched.acquired(at), fetched.acknowledge_error(at)),
+        (String::new(), OK)
+    );
+    assert_eq!(queue.start_and_lag().await.1, 20);
+    let ask = Ask::new().ack(at, 5, 7, ACCEPT).ack(at, 8, 9, RELEASE);
+    let sent = a.send_fetch(&ask.min_bytes(10).patient()).await;
+    queue.parked(at, 1).await;
+    assert_eq!(queue.start_and_lag().await.1, 17, "before the answer");
+    resume(&mut queue).await;
+    let fetched = a.receive_fetch(sent).await;
+    assert_eq!(fetched.acknowledge_error(at), OK);
+    assert_eq!(fetched.acquired(at), "8-9#2 10-24#1");
+}
+
+#[tokio::test]
 async fn locks_expire_while_paused_and_the_resume_delivers_what_they_held() {
     let mut queue = Queue::filled(&[("share.record.lock.duration.ms", "1000")]).await;
     let mut a = queue.member("a").await;

@@ -1,6 +1,7 @@
 //! What cannot be done, in clear words.
 
-use ottla_protocol::ErrorCode;
+use ottla_protocol::messages::{DescribeShareGroupDeliveryRequest, GroupId};
+use ottla_protocol::{ErrorCode, StrBytes};
 use ottla_tests::{Ask, OK, Queue, Settings};
 
 use super::{PAUSED, at, contains, pause, resume};
@@ -31,6 +32,28 @@ async fn a_group_of_another_type_is_not_found() {
     let (code, text) = admin.pause("c", None).await;
     assert_eq!(code, ErrorCode::GROUP_ID_NOT_FOUND.0);
     assert!(contains(text.as_ref(), "not a share group"), "{text:?}");
+    // Offsets alone make a classic group.
+    admin.commit("simple", Queue::TOPIC, &[(0, 0)]).await;
+    for group in ["c", "simple"] {
+        assert_eq!(admin.resume(group, None).await.0, code);
+        assert_eq!(admin.try_delivery(group).await.error_code, code);
+    }
+}
+
+#[tokio::test]
+async fn a_group_that_is_named_again_and_again_is_described_once() {
+    let mut queue = Queue::start().await;
+    let _a = queue.member("a").await;
+    let names = [Queue::GROUP, "nobody", Queue::GROUP, "nobody"];
+    let request = DescribeShareGroupDeliveryRequest {
+        group_ids: names
+            .map(|name| GroupId(StrBytes::from_static_str(name)))
+            .to_vec(),
+        ..Default::default()
+    };
+    let told = queue.admin.call(0, &request).await.groups;
+    let told: Vec<_> = told.iter().map(|told| &**told.group_id).collect();
+    assert_eq!(told, [Queue::GROUP, "nobody"]);
 }
 
 #[tokio::test]
@@ -105,6 +128,29 @@ async fn without_the_feature_nothing_is_paused_and_with_it_live_the_config_holds
     assert_eq!(a.fetch(&Ask::of(at).exactly(1)).await.acquired(at), "0-0#1");
     pause(&mut queue).await;
     assert_eq!(a.fetch(&Ask::new()).await.acquired(at), "");
+}
+
+#[tokio::test]
+async fn a_default_that_needs_the_feature_is_at_work_once_the_feature_is() {
+    let default = format!("ottla.group.default.{PAUSED}");
+    let settings = Settings::new()
+        .set("feature.share.pause.version", "0")
+        .set(&default, "true");
+    let mut queue = Queue::of(1, settings, &[]).await;
+    queue.fill().await;
+    let mut a = queue.member("a").await;
+    let at = at(&queue);
+    assert_eq!(a.fetch(&Ask::of(at).exactly(1)).await.acquired(at), "0-0#1");
+    assert_eq!(queue.admin.set_feature(FEATURE, 1, false).await.0, 0);
+    assert_eq!(
+        queue.admin.delivery_line(Queue::GROUP).await,
+        "PAUSED ADMIN -1"
+    );
+    assert_eq!(a.fetch(&Ask::new()).await.acquired(at), "");
+    let (code, text) = queue.admin.set_feature(FEATURE, 0, true).await;
+    assert_eq!(code, ErrorCode::INVALID_UPDATE_VERSION.0, "{text:?}");
+    queue.configure(&[(PAUSED, "false")]).await;
+    assert_eq!(a.fetch(&Ask::new().exactly(1)).await.acquired(at), "1-1#1");
 }
 
 #[tokio::test]
