@@ -1,10 +1,10 @@
-//! A disk that fills up, fails and forgets on command: for tests and for the simulator.
+//! A disk that fills up, fails, stalls and forgets on command: for tests and for the simulator.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::sys::Platform;
 
@@ -18,6 +18,8 @@ use crate::sys::Platform;
 #[derive(Debug)]
 pub struct Faults {
     state: Mutex<State>,
+    /// Told when writes that were held may go on.
+    released: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -25,6 +27,10 @@ struct State {
     room: Option<u64>,
     fail_syncs: bool,
     fail_opens: bool,
+    /// Writes below directories whose name begins so wait.
+    held: Option<String>,
+    /// How many do.
+    waiting: usize,
     /// Operations on files until the process counts as dead; `None` for a long life.
     left: Option<u64>,
     files: BTreeMap<PathBuf, Arc<FaultyFile>>,
@@ -34,6 +40,8 @@ struct State {
 pub(crate) struct FaultyFile {
     file: fs::File,
     platform: Platform,
+    /// The name of the directory that it is in: topic and partition.
+    directory: String,
     synced_len: Mutex<u64>,
     faults: Arc<Faults>,
 }
@@ -47,6 +55,7 @@ impl Faults {
     pub fn new() -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::default(),
+            released: Condvar::new(),
         })
     }
 
@@ -64,6 +73,30 @@ impl Faults {
     /// Makes every opening and creation of a segment fail, or work again.
     pub fn fail_opens(&self, fail: bool) {
         lock(&self.state).fail_opens = fail;
+    }
+
+    /// Lets every write wait that goes to the directory of a partition whose name begins with `name`, as
+    /// on a disk that stalls; `None` lets them go on.
+    pub fn hold_writes(&self, name: Option<&str>) {
+        lock(&self.state).held = name.map(str::to_owned);
+        self.released.notify_all();
+    }
+
+    /// How many writes wait for [`Faults::hold_writes`].
+    pub fn writes_held(&self) -> usize {
+        lock(&self.state).waiting
+    }
+
+    /// Returns once writes to `directory` are not held.
+    fn pass(&self, directory: &str) {
+        let is_held =
+            |state: &mut State| matches!(&state.held, Some(name) if directory.starts_with(name));
+        let mut state = lock(&self.state);
+        if is_held(&mut state) {
+            state.waiting += 1;
+            let released = self.released.wait_while(state, is_held);
+            released.unwrap_or_else(PoisonError::into_inner).waiting -= 1;
+        }
     }
 
     /// The process dies after `operations` more operations on files (writes, syncs, renames and the
@@ -126,12 +159,19 @@ impl Faults {
         let faulty = Arc::new(FaultyFile {
             file,
             platform,
+            directory: directory_of(path),
             synced_len: Mutex::new(len),
             faults: Arc::clone(self),
         });
         state.files.insert(path.to_owned(), Arc::clone(&faulty));
         Ok(faulty)
     }
+}
+
+fn directory_of(path: &Path) -> String {
+    let name = path.parent().and_then(Path::file_name);
+    name.map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default()
 }
 
 fn same_file(a: &fs::File, b: &fs::File) -> io::Result<bool> {
@@ -147,6 +187,7 @@ impl FaultyFile {
 
     pub(crate) fn write_at(&self, at: u64, parts: [&[u8]; 2]) -> io::Result<()> {
         self.faults.step()?;
+        self.faults.pass(&self.directory);
         let total = (parts[0].len() + parts[1].len()) as u64;
         let fits = {
             let mut state = lock(&self.faults.state);

@@ -7,6 +7,7 @@ use ottla::dead_letters::GiveUp;
 use ottla_protocol::ErrorCode;
 use ottla_protocol::messages::BrokerId;
 use ottla_protocol::messages::create_topics_request::CreatableReplicaAssignment;
+use ottla_protocol::messages::describe_share_group_delivery_response::DescribedShareGroupDelivery;
 use ottla_storage::Faults;
 use ottla_tests::{Ask, Client, Member, OK, Queue, REJECT, Settings, http};
 
@@ -276,6 +277,44 @@ async fn with_a_timeout_a_disk_that_fails_is_waited_for() {
     scene.pass(30_000).await;
     assert_eq!(scene.letters().await, "0 1 2");
     assert_eq!(scene.outcome(GiveUp::Refused), (3, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn letters_that_reach_the_disk_after_their_time_are_late_and_given_up_both() {
+    let dir = tempfile::tempdir().unwrap();
+    let faults = Faults::new();
+    // Real time: who moves the clock waits for the write, which waits for the disk.
+    let settings = Settings::new()
+        .real_clock()
+        .data_dir(dir.path())
+        .faults(Arc::clone(&faults));
+    let mut scene = Scene::on(settings, 1, &[]).await;
+    scene.create(TAKES).await;
+    let (first, last) = scene.hold(3).await;
+    faults.hold_writes(Some(DLQ));
+    let told = scene.member.acks(scene.queue.at, first, last, &[REJECT]);
+    assert_eq!(told.await, OK);
+    told_in_time(&mut scene, |_| faults.writes_held() == 1).await;
+    scene
+        .queue
+        .admin
+        .configure_group(Queue::GROUP, &[(TIMEOUT, "1")])
+        .await;
+    told_in_time(&mut scene, |told| told.write_timeouts == 3).await;
+    // The source goes on, though the letters are on their way to the disk still.
+    assert_eq!(scene.window(), 0);
+    faults.hold_writes(None);
+    told_in_time(&mut scene, |told| told.late_writes == 3).await;
+    assert_eq!(scene.letters().await, "0 1 2");
+    assert_eq!(scene.outcome(GiveUp::TimedOut), (0, 3));
+}
+
+/// Asks for the group's numbers until they are as they should be.
+async fn told_in_time(scene: &mut Scene, is_so: impl Fn(&DescribedShareGroupDelivery) -> bool) {
+    let mut coordinator = scene.coordinator().await;
+    let asked = async { while !is_so(&coordinator.delivery(Queue::GROUP).await) {} };
+    let limit = std::time::Duration::from_secs(30);
+    tokio::time::timeout(limit, asked).await.unwrap();
 }
 
 // --- What changes meanwhile ----------------------------------------------------------------------
