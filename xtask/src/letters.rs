@@ -89,14 +89,8 @@ pub(crate) fn against(profile: &str, record: bool) -> Result<Watched> {
     std::fs::create_dir_all(&dir)?;
     let kafka = Kafka::start(&dir)?;
     let mut test = process::cargo();
-    test.args([
-        "test",
-        "--locked",
-        "--profile",
-        profile,
-        "-p",
-        "ottla-tests",
-    ]);
+    // Of the whole workspace, as its tests are built: another choice of packages has other features.
+    test.args(["test", "--locked", "--profile", profile, "--workspace"]);
     test.args(["--test", "dead_letters_identical"]);
     test.env("OTTLA_REFERENCE", &kafka.at);
     if record {
