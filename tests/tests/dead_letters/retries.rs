@@ -9,7 +9,7 @@ use ottla_protocol::messages::BrokerId;
 use ottla_protocol::messages::create_topics_request::CreatableReplicaAssignment;
 use ottla_protocol::messages::describe_share_group_delivery_response::DescribedShareGroupDelivery;
 use ottla_storage::Faults;
-use ottla_tests::{Ask, Client, Member, OK, Queue, REJECT, Settings, http};
+use ottla_tests::{Ask, Client, Member, OK, Queue, REJECT, Settings, http, soon};
 
 use crate::scene::{COPY, DLQ, FLAG, NAME, Scene, TAKES, header, offsets};
 
@@ -313,8 +313,7 @@ async fn letters_that_reach_the_disk_after_their_time_are_late_and_given_up_both
 async fn told_in_time(scene: &mut Scene, is_so: impl Fn(&DescribedShareGroupDelivery) -> bool) {
     let mut coordinator = scene.coordinator().await;
     let asked = async { while !is_so(&coordinator.delivery(Queue::GROUP).await) {} };
-    let limit = std::time::Duration::from_secs(30);
-    tokio::time::timeout(limit, asked).await.unwrap();
+    soon("the group's numbers", asked).await;
 }
 
 // --- What changes meanwhile ----------------------------------------------------------------------
