@@ -28,6 +28,40 @@ pub trait Due: Send + Sync {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OwnerId(u64);
 
+/// An owner's own hold on its deadlines, from the time at which it can be called until it ends them.
+#[derive(Debug, Default)]
+pub struct Registration(Mutex<Option<OwnerId>>);
+
+impl Registration {
+    fn lock(&self) -> MutexGuard<'_, Option<OwnerId>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets `owner`, whose registration this is, be called when it is due.
+    pub fn begin<T: Due + 'static>(&self, deadlines: &Deadlines, owner: &Arc<T>) {
+        let owner: Weak<dyn Due> = Arc::downgrade(&(Arc::clone(owner) as Arc<dyn Due>));
+        *self.lock() = Some(deadlines.register(owner));
+    }
+
+    /// Sets the earliest deadline to what `next` answers, which is asked only while the registration
+    /// lasts.
+    pub fn set(&self, deadlines: &Deadlines, next: impl FnOnce() -> Option<Ts>) {
+        // Asked and set under one lock: of two threads the later one must not set the older answer.
+        let owner = self.lock();
+        if let Some(owner) = *owner {
+            deadlines.set(owner, next());
+        }
+    }
+
+    /// Nothing falls due any more.
+    pub fn end(&self, deadlines: &Deadlines) {
+        let owner = self.lock().take();
+        if let Some(owner) = owner {
+            deadlines.remove(owner);
+        }
+    }
+}
+
 #[derive(Default)]
 struct Table {
     next_id: u64,

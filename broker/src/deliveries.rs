@@ -20,7 +20,7 @@ use ottla_protocol::ErrorCode;
 use crate::broker::Broker;
 use crate::cluster::image::CONSUMER_OFFSETS;
 use crate::config::{ResourceType, ShareGroupConfig};
-use crate::deadlines::{Due, OwnerId};
+use crate::deadlines::{Due, Registration};
 use crate::error_code::ApiError;
 use crate::features::SHARE_PAUSE_VERSION;
 use crate::groups::Shard;
@@ -43,7 +43,7 @@ pub struct GroupDelivery {
     cell: DeliveryCell,
     /// The partition of `__consumer_offsets` whose records speak of the group.
     home: AtomicI32,
-    owner: Mutex<Option<OwnerId>>,
+    due: Registration,
     broker: Weak<Broker>,
 }
 
@@ -97,11 +97,8 @@ impl GroupDelivery {
     }
 
     fn set_deadline(&self, broker: &Broker) {
-        // Asked and set under one lock: of two threads the later one must not set the older answer.
-        let owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(owner) = *owner {
-            broker.deadlines.set(owner, self.cell.next_deadline());
-        }
+        self.due
+            .set(&broker.deadlines, || self.cell.next_deadline());
     }
 
     /// Follows up on a change: share partitions hear of it, the next deadline is set.
@@ -240,15 +237,10 @@ impl Deliveries {
             group: Arc::clone(&group),
             cell: DeliveryCell::new(Delivery::new(rules, broker.clock.now())),
             home: AtomicI32::new(NO_HOME),
-            owner: Mutex::default(),
+            due: Registration::default(),
             broker: self.broker.get().cloned().unwrap_or_default(),
         });
-        let due: Arc<dyn Due> = Arc::clone(&delivery) as Arc<dyn Due>;
-        let id = broker.deadlines.register(Arc::downgrade(&due));
-        *delivery
-            .owner
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Some(id);
+        delivery.due.begin(&broker.deadlines, &delivery);
         groups.insert(group, Arc::clone(&delivery));
         delivery
     }
@@ -265,14 +257,7 @@ impl Deliveries {
             let removed = self.groups().remove(group);
             broker.metrics.deliveries.group_deleted(group);
             if let Some(delivery) = removed {
-                let owner = delivery
-                    .owner
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .take();
-                if let Some(owner) = owner {
-                    broker.deadlines.remove(owner);
-                }
+                delivery.due.end(&broker.deadlines);
             }
             return;
         };

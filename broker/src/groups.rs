@@ -20,7 +20,7 @@ use ottla_protocol::ErrorCode;
 use crate::broker::{Broker, Topics};
 use crate::cluster::image::CONSUMER_OFFSETS;
 use crate::cluster::{NOBODY, Partition};
-use crate::deadlines::{Due, OwnerId};
+use crate::deadlines::{Due, Registration};
 use crate::error_code::ApiError;
 use crate::records;
 
@@ -39,7 +39,7 @@ pub struct Shard {
     partition: Arc<Partition>,
     state: Mutex<Loaded>,
     parked: Parked,
-    owner: Mutex<Option<OwnerId>>,
+    due: Registration,
     broker: Weak<Broker>,
 }
 
@@ -262,11 +262,8 @@ impl Shard {
     }
 
     fn set_deadline(&self, broker: &Broker) {
-        // Asked and set under one lock: of two threads the later one must not set the older answer.
-        let owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(owner) = *owner {
-            broker.deadlines.set(owner, self.next_deadline(broker));
-        }
+        self.due
+            .set(&broker.deadlines, || self.next_deadline(broker));
     }
 
     fn next_deadline(&self, broker: &Broker) -> Option<Ts> {
@@ -359,12 +356,10 @@ impl Groups {
                 held: 0,
             }),
             parked: Parked::default(),
-            owner: Mutex::default(),
+            due: Registration::default(),
             broker: Arc::downgrade(broker),
         });
-        let due: Arc<dyn Due> = Arc::clone(&shard) as Arc<dyn Due>;
-        let id = broker.deadlines.register(Arc::downgrade(&due));
-        *shard.owner.lock().unwrap_or_else(PoisonError::into_inner) = Some(id);
+        shard.due.begin(&broker.deadlines, &shard);
         let old = shards.insert(partition.index, Arc::clone(&shard));
         drop(shards);
         if let Some(old) = old {

@@ -23,7 +23,7 @@ use crate::clock::Stopwatch;
 use crate::cluster::{NOBODY, Partition};
 use crate::config::{ConfigChange, OffsetReset, ResourceType, ShareGroupConfig};
 use crate::dead_letters;
-use crate::deadlines::{Due, OwnerId};
+use crate::deadlines::{Due, Registration};
 use crate::deliveries::GroupDelivery;
 use crate::error_code::ApiError;
 use crate::metrics::share::SlotMetrics;
@@ -45,7 +45,7 @@ pub struct Slot {
     leader_epoch: i32,
     state_epoch: i32,
     log_start: AtomicI64,
-    owner: Mutex<Option<OwnerId>>,
+    due: Registration,
     broker: Weak<Broker>,
     me: Weak<Self>,
 }
@@ -152,11 +152,8 @@ impl Slot {
             broker.shares.close(broker, self, CloseReason::Fenced);
             return;
         }
-        // Asked and set under one lock: of two threads the later one must not set the older answer.
-        let owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(owner) = *owner {
-            broker.deadlines.set(owner, self.cell.next_deadline(limits));
-        }
+        self.due
+            .set(&broker.deadlines, || self.cell.next_deadline(limits));
     }
 
     /// Which life of the share partition's state it was loaded from.
@@ -223,9 +220,7 @@ impl Shares {
         }
         let slot = load(broker, key, partition)?;
         // Before anybody else can find the slot, and acquire from it.
-        let due: Arc<dyn Due> = Arc::clone(&slot) as Arc<dyn Due>;
-        let id = broker.deadlines.register(Arc::downgrade(&due));
-        *slot.owner.lock().unwrap_or_else(PoisonError::into_inner) = Some(id);
+        slot.due.begin(&broker.deadlines, &slot);
         let mut slots = self.slots();
         // Under the lock under which a pause is told to those that are loaded.
         slot.follow_delivery();
@@ -239,7 +234,7 @@ impl Shares {
         if Arc::ptr_eq(&kept, &slot) {
             self.check_loaded(broker, &slot)?;
         } else {
-            broker.deadlines.remove(id);
+            slot.due.end(&broker.deadlines);
         }
         Ok(kept)
     }
@@ -303,14 +298,7 @@ impl Shares {
     /// Ends a slot: whoever waits for it is answered, and the next fetch loads the state anew.
     pub fn close(&self, broker: &Broker, slot: &Slot, reason: CloseReason) {
         slot.cell.close(reason);
-        let owner = slot
-            .owner
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        if let Some(owner) = owner {
-            broker.deadlines.remove(owner);
-        }
+        slot.due.end(&broker.deadlines);
         broker.dead_letters.source_closed(slot);
     }
 
@@ -494,7 +482,7 @@ fn load(
         leader_epoch: leadership.leader_epoch,
         state_epoch,
         log_start: AtomicI64::new(log_start),
-        owner: Mutex::default(),
+        due: Registration::default(),
         broker: Arc::downgrade(broker),
         me: Weak::clone(me),
     }))
