@@ -69,7 +69,8 @@ pub(super) fn run(broker: &Broker, pending: &mut Pending, source: &mut Source) -
             }
             let version = broker.feature_level("share.version");
             if config.dlq_topic_name.is_empty() || version < SHARE_VERSION {
-                archive(broker, pending);
+                let left: Vec<OffsetRange> = pending.left.iter().copied().collect();
+                archive(broker, pending, &left);
                 return End::Done;
             }
             let name: Arc<str> = config.dlq_topic_name.as_str().into();
@@ -103,35 +104,26 @@ fn skip_decided(broker: &Broker, pending: &mut Pending) {
     if pending.unit.generation.is_some() {
         return;
     }
-    let slot = Arc::clone(&pending.slot);
+    let slot = &pending.slot;
     let ranges = std::mem::take(&mut pending.left);
     let ledger = &broker.dead_letters.ledger;
     let (decided, open) = ledger.split(&slot.key, slot.state_epoch(), ranges);
     pending.left = open.into();
-    if decided.is_empty() {
-        return;
+    if !decided.is_empty() {
+        archive(broker, pending, &decided);
     }
-    let (now, limits) = (
-        broker.clock.now(),
-        shares::limits(broker, &slot.key.group_id),
-    );
-    for range in decided {
-        // An outcome that was counted before; a cell that is closed needs none.
-        let _ = slot
-            .cell
-            .letters_given_up(pending.unit.id, range, now, &limits);
-    }
-    slot.settle(broker, now, &limits);
 }
 
-/// The group has no dead letters any more: its records are archived, which is no failure.
-fn archive(broker: &Broker, pending: &Pending) {
+/// Records are archived without a letter, and that is not counted: they had an outcome before, or their
+/// group has no dead letters any more.
+fn archive(broker: &Broker, pending: &Pending, ranges: &[OffsetRange]) {
     let slot = &pending.slot;
     let (now, limits) = (
         broker.clock.now(),
         shares::limits(broker, &slot.key.group_id),
     );
-    for &range in &pending.left {
+    for &range in ranges {
+        // A cell that is closed needs none.
         let _ = slot
             .cell
             .letters_given_up(pending.unit.id, range, now, &limits);

@@ -194,32 +194,27 @@ impl DeadLetters {
         let config = broker.group_config(group);
         let dlq = dlq.unwrap_or(&config.share.dlq_topic_name);
         let (reason, advice) = (why.name(), why.advice());
+        macro_rules! tell {
+            ($level:ident, $what:literal) => {
+                tracing::$level!(
+                    group,
+                    topic,
+                    partition,
+                    first,
+                    last,
+                    records,
+                    reason,
+                    dlq,
+                    error,
+                    "dead letters were {}, the records are archived without: {advice}",
+                    $what
+                )
+            };
+        }
         if why == GiveUp::TimedOut {
-            tracing::warn!(
-                group,
-                topic,
-                partition,
-                first,
-                last,
-                records,
-                reason,
-                dlq,
-                error,
-                "dead letters were not written in time, the records are archived without: {advice}"
-            );
+            tell!(warn, "not written in time");
         } else {
-            tracing::error!(
-                group,
-                topic,
-                partition,
-                first,
-                last,
-                records,
-                reason,
-                dlq,
-                error,
-                "dead letters were given up, the records are archived without: {advice}"
-            );
+            tell!(error, "given up");
         }
     }
 

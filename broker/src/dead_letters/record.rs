@@ -99,8 +99,8 @@ impl<'a> Packer<'a> {
         offset: i64,
         copied: Copied<'_>,
     ) -> Result<Option<Letters>, BatchError> {
-        let text = offset.to_string();
-        let headers = self.stamp.headers(&text);
+        let (stamp, text) = (self.stamp, offset.to_string());
+        let headers = stamp.headers(&text);
         let size_in = |builder: &BatchBuilder, copied: Copied<'_>| {
             builder.size_with(self.now, copied.key, copied.value, headers)
         };
@@ -116,8 +116,6 @@ impl<'a> Packer<'a> {
             self.range = OffsetRange::new(offset, offset);
         }
         self.range.last = offset;
-        let text = offset.to_string();
-        let headers = self.stamp.headers(&text);
         self.builder
             .push_with_headers(self.now, copied.key, copied.value, headers);
         Ok(before)
