@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
+
+use crate::metrics::labels::{GroupLabel, ReasonLabel};
 
 /// Why letters were not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -198,17 +199,6 @@ impl Counts {
         each.map(|(name, letters)| (Arc::clone(name), Arc::clone(letters)))
             .collect()
     }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct GroupLabel {
-    group: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ReasonLabel {
-    group: String,
-    reason: &'static str,
 }
 
 /// The numbers on `/metrics`, under Kafka's names where it has one.

@@ -21,6 +21,7 @@ use crate::leaders::LeaderMetrics;
 
 mod fetch_sessions;
 mod histograms;
+pub(crate) mod labels;
 mod offsets;
 pub mod share;
 mod share_coordinator;

@@ -18,14 +18,10 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 use super::histograms::{milliseconds, percent, records};
+use super::labels::GroupLabel;
 use super::share_requests::ShareRequests;
 use crate::broker::Broker;
 use crate::clock::Stopwatch;
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct GroupLabel {
-    group: String,
-}
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct PartitionLabel {
