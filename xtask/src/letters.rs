@@ -2,7 +2,7 @@
 //! `tests/tests/dead_letters_identical` there and on ours.
 
 use anyhow::{Context, Result, bail};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
@@ -27,7 +27,7 @@ struct Kafka {
 
 impl Kafka {
     fn start(dir: &Path) -> Result<Self> {
-        let at = format!("127.0.0.1:{}", free_port()?);
+        let at = format!("127.0.0.1:{}", process::free_port()?);
         let log = std::fs::File::create(dir.join("log"))?;
         let mut command = clients::script("reference-broker");
         command.args(["--listen", &at, "--data-dir"]);
@@ -68,17 +68,6 @@ impl Drop for Kafka {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
-}
-
-/// A port that is free, below one that is: Kafka's controller takes the second.
-fn free_port() -> Result<u16> {
-    for _ in 0..100 {
-        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-        if port < u16::MAX && TcpListener::bind(("127.0.0.1", port + 1)).is_ok() {
-            return Ok(port);
-        }
-    }
-    bail!("no two free ports in a row")
 }
 
 /// Plays the scenarios on both; with `record`, what Kafka did becomes what is expected.

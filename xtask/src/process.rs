@@ -3,8 +3,10 @@
 use anyhow::{Context, Result, bail};
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::time::Instant;
 
 use crate::dirs;
 
@@ -113,6 +115,19 @@ pub(crate) fn build_broker(profile: &str) -> Result<PathBuf> {
         "ottla",
     ]))?;
     Ok(dirs::target().join(profile).join("ottla"))
+}
+
+/// A port whose successor is free too (a real Kafka's controller listens there), below the ephemeral range.
+pub(crate) fn free_port() -> Result<u16> {
+    let seed = u64::from(std::process::id()) ^ u64::from(Instant::now().elapsed().subsec_nanos());
+    for i in 0..2000_u64 {
+        let port = 10_000 + ((seed + i * 7919) % 20_000) as u16;
+        let free = |p: u16| TcpListener::bind(("127.0.0.1", p)).is_ok();
+        if free(port) && free(port + 1) {
+            return Ok(port);
+        }
+    }
+    bail!("no free port")
 }
 
 /// Today, as year-month-day in UTC.

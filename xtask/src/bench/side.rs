@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ pub(super) struct Side {
 
 impl Side {
     pub(super) fn start(kind: Kind) -> Result<Self> {
-        let port = free_port()?;
+        let port = process::free_port()?;
         let address = format!("127.0.0.1:{port}");
         let dir = dirs::target().join("bench-data").join(port.to_string());
         std::fs::create_dir_all(&dir)?;
@@ -128,19 +128,6 @@ impl Drop for Side {
         let _ = self.child.wait();
         let _ = std::fs::remove_dir_all(&self.dir);
     }
-}
-
-/// A port whose successor is free too (a real Kafka's controller listens there), below the ephemeral range.
-fn free_port() -> Result<u16> {
-    let seed = u64::from(std::process::id()) ^ u64::from(Instant::now().elapsed().subsec_nanos());
-    for i in 0..2000_u64 {
-        let port = 10_000 + ((seed + i * 7919) % 20_000) as u16;
-        let free = |p: u16| TcpListener::bind(("127.0.0.1", p)).is_ok();
-        if free(port) && free(port + 1) {
-            return Ok(port);
-        }
-    }
-    bail!("no free port")
 }
 
 /// Fields 14 and 15 of `/proc/PID/stat`, counted after the program's name in parentheses.
