@@ -7,13 +7,10 @@
 
 mod loom_support;
 
-use std::task::{Context, Waker};
-
+use loom_support::explore;
 use loom_support::world::{ACCEPT, LETTER_MS, LIMITS, REJECT, World, accepted};
-use loom_support::{Count, explore};
 use ottla_coordinator::share::letters::{LetterUnit, Written};
 use ottla_coordinator::share::types::{CloseReason, OffsetRange, RecordState};
-use ottla_coordinator::wait::{Signal, Woken};
 
 /// Records 0 and 1 were rejected by a at time 0, and their unit was handed out.
 fn lettered() -> (World, LetterUnit) {
@@ -184,23 +181,6 @@ fn a_resume_wakes_a_waiting_fetch_or_is_seen_by_it() {
     explore("a_resume_wakes_a_waiting_fetch_or_is_seen_by_it", || {
         let world = World::new(0);
         world.cell.set_delivery(true, 1);
-        let resume = world.run(|w| w.cell.set_delivery(false, 2));
-        let signal = Signal::new();
-        let registration = world.cell.waiters().register(&signal);
-        let count = std::sync::Arc::new(Count::default());
-        let waker = Waker::from(std::sync::Arc::clone(&count));
-        signal.rearm();
-        let got = world.acquire(1, "b", 3);
-        let parked = got.is_empty()
-            && signal
-                .poll_woken(&mut Context::from_waker(&waker))
-                .is_pending();
-        resume.join().unwrap();
-        if got.is_empty() {
-            assert_eq!(signal.woken(), Some(Woken::Fired));
-            assert_eq!(count.get(), usize::from(parked));
-        }
-        drop(registration);
-        world.audit(0, true);
+        world.fetch_beside(|w| w.cell.set_delivery(false, 2));
     });
 }

@@ -6,10 +6,8 @@
 mod support;
 
 use ottla_coordinator::share::letters::{LetterCause, LetterUnit, Reports, Written};
-use ottla_coordinator::share::types::{
-    AckError, AcquireMode, OffsetRange, PersistedState, StateBatch,
-};
-use support::{ACCEPT, Bench, GAP, REJECT, RELEASE, RENEW, batches};
+use ottla_coordinator::share::types::{AckError, AcquireMode, OffsetRange, PersistedState};
+use support::{ACCEPT, Bench, GAP, REJECT, RELEASE, RENEW, batch, batches};
 
 const TIMEOUT: i64 = 5000;
 
@@ -337,12 +335,6 @@ fn letters_are_archived_once_dead_letters_are_switched_off_only_by_their_outcome
 
 #[test]
 fn loaded_letters_have_their_cause_from_the_delivery_count_and_begin_anew() {
-    let batch = |first, last, state, delivery_count| StateBatch {
-        first,
-        last,
-        state,
-        delivery_count,
-    };
     let state = PersistedState {
         start_offset: 0,
         batches: vec![

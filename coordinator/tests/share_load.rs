@@ -5,16 +5,10 @@
 mod support;
 
 use ottla_coordinator::share::types::{OffsetRange, PersistedState, StateBatch};
-use support::{ACCEPT, Bench, REJECT, batches};
+use support::{ACCEPT, Bench, REJECT, batch, batches};
 
 #[test]
 fn a_loaded_partition_serves_what_was_in_flight_and_what_was_never_written() {
-    let batch = |first, last, state, delivery_count| StateBatch {
-        first,
-        last,
-        state,
-        delivery_count,
-    };
     let state = PersistedState {
         start_offset: 2,
         delivery_complete_count: 3,
@@ -36,12 +30,6 @@ fn a_loaded_partition_serves_what_was_in_flight_and_what_was_never_written() {
 
 #[test]
 fn loading_ends_at_the_first_offset_that_is_not_done() {
-    let batch = |first, last, state, delivery_count| StateBatch {
-        first,
-        last,
-        state,
-        delivery_count,
-    };
     let state = PersistedState {
         start_offset: 0,
         batches: vec![

@@ -7,6 +7,7 @@
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use std::collections::BTreeMap;
+use std::task::{Context, Waker};
 
 use loom::sync::{Arc, Mutex};
 use loom::thread::{self, JoinHandle};
@@ -17,6 +18,9 @@ use ottla_coordinator::share::types::{
     AckBatch, AckError, AcquireMode, AcquireRequest, AcquiredRange, Limits, OffsetRange,
     PersistedState, RecordState, StateWrite, WriteError,
 };
+use ottla_coordinator::wait::{Signal, Woken};
+
+use super::Count;
 
 pub(crate) const ACCEPT: i8 = 1;
 
@@ -148,6 +152,29 @@ impl World {
     pub(crate) fn run<T: 'static>(&self, op: impl FnOnce(&Self) -> T + 'static) -> JoinHandle<T> {
         let world = self.clone();
         thread::spawn(move || op(&world))
+    }
+
+    /// Member b waits at time 1 for what `change` makes available in another thread: it gets that, or
+    /// is woken, once.
+    pub(crate) fn fetch_beside(&self, change: impl FnOnce(&Self) + 'static) {
+        let change = self.run(change);
+        let signal = Signal::new();
+        let registration = self.cell.waiters().register(&signal);
+        let count = std::sync::Arc::new(Count::default());
+        let waker = Waker::from(std::sync::Arc::clone(&count));
+        signal.rearm();
+        let got = self.acquire(1, "b", 3);
+        let parked = got.is_empty()
+            && signal
+                .poll_woken(&mut Context::from_waker(&waker))
+                .is_pending();
+        change.join().unwrap();
+        if got.is_empty() {
+            assert_eq!(signal.woken(), Some(Woken::Fired));
+            assert_eq!(count.get(), usize::from(parked));
+        }
+        drop(registration);
+        self.audit(0, true);
     }
 
     /// The persisted state and delivery count of each record, and the start offset.

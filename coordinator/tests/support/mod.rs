@@ -10,7 +10,7 @@ mod naive_letters;
 use ottla_coordinator::share::partition::SharePartition;
 use ottla_coordinator::share::types::{
     AckBatch, AckError, AcquireMode, AcquireRequest, AcquiredRange, Limits, OffsetRange,
-    PersistedState, StateWrite, Token,
+    PersistedState, StateBatch, StateWrite, Token,
 };
 
 pub(crate) const GAP: i8 = 0;
@@ -53,6 +53,16 @@ pub(crate) fn batches(sizes: &[i64]) -> Vec<OffsetRange> {
         OffsetRange::new(next - size, next - 1)
     };
     sizes.iter().map(batch).collect()
+}
+
+/// A run of records as it is persisted.
+pub(crate) fn batch(first: i64, last: i64, state: u8, delivery_count: i16) -> StateBatch {
+    StateBatch {
+        first,
+        last,
+        state,
+        delivery_count,
+    }
 }
 
 impl Bench {
